@@ -1,0 +1,3 @@
+"""Loads the plugin that parametrises the property suite (``--impls FILE``, ``--impl GLOB``, ``--op NAME``)."""
+
+pytest_plugins = ["properties.plugin"]

@@ -1,0 +1,127 @@
+"""Calling an implementation: fresh arrays in, checked arrays out, and every way it can misbehave as a reason."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_impls.outcome import Reason
+from gpu_impls.registry import Implementation
+from oracles.catalogue import operator_named
+from oracles.formats import Array, Format
+from oracles.operator import Inputs
+
+# Words before and after an ``out`` buffer, and the bits they and the unwritten buffer hold: a NaN with a payload that
+# no computation produces, so that an element still holding it was not written.
+GUARD_WORDS = 64
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of one call: outputs, or the reason why there are none."""
+
+    outputs: tuple[Array, ...] = ()
+    reason: Reason | None = None
+    detail: str = ""
+
+
+def unsupported(implementation: Implementation, inputs: Inputs) -> str | None:
+    """Why this call is outside of what the implementation offers, or None."""
+    agreed = implementation.contract
+    if inputs.fmt.name not in agreed.dtypes:
+        return f"{inputs.fmt.name} is not among its dtypes ({', '.join(agreed.dtypes)})"
+    if not agreed.takes_length(inputs.x.shape[-1]):
+        return f"n = {inputs.x.shape[-1]} is outside of min_length, max_length"
+    for name in inputs.arrays:
+        if name != "x" and name not in implementation.parameters:
+            return f"it has no {name} parameter"
+    return None
+
+
+def call(
+    implementation: Implementation,
+    inputs: Inputs,
+    arrange: Callable[[Array], Array] = np.array,
+    with_out: bool = False,
+) -> Run:
+    """Run ``implementation`` on copies of ``inputs``.
+
+    Args:
+        arrange: lays out the copy of ``x``; a C-contiguous, writable array by default.
+        with_out: hand it a poisoned ``out`` buffer between guard words (it must take one).
+    """
+    reason = unsupported(implementation, inputs)
+    if reason:
+        return Run(reason=Reason.NOT_SUPPORTED, detail=reason)
+    arrays = {name: arrange(a) if name == "x" else np.array(a) for name, a in inputs.arrays.items()}
+    keywords: dict[str, Any] = {k: v for k, v in arrays.items() if k != "x"}
+    keywords |= {k: v for k, v in inputs.parameters.items() if k in implementation.parameters}
+    expected = [(o.shape(inputs), inputs.fmt) for o in operator_named(implementation.op).outputs]
+    guarded = [Guarded(*e) for e in expected] if with_out else []
+    if guarded:
+        keywords["out"] = guarded[0].buffer if len(guarded) == 1 else tuple(g.buffer for g in guarded)
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = implementation.function(arrays["x"], **keywords)
+    except (Exception, SystemExit) as error:  # a kernel may raise anything; that is its outcome, not ours
+        return Run(reason=Reason.RAISED, detail=f"{type(error).__name__}: {error}")
+    outputs = tuple(g.buffer for g in guarded) or (result if isinstance(result, tuple) else (result,))
+    problem = _input_changed(inputs, arrays) or _wrong_outputs(outputs, expected) or _wrong_buffers(guarded, result)
+    if problem:
+        return problem
+    return Run(tuple(np.array(o) for o in outputs))
+
+
+class Guarded:
+    """An ``out`` buffer that knows whether it was filled, and filled alone."""
+
+    def __init__(self, shape: tuple[int, ...], fmt: Format) -> None:
+        self.fmt = fmt
+        size = int(np.prod(shape))
+        self.poison = int(fmt.bits(np.array([np.nan], fmt.dtype))[0]) | 0x2B
+        words = np.full(size + 2 * GUARD_WORDS, self.poison, dtype=fmt.bits_dtype)
+        self.whole = words.view(fmt.dtype)
+        self.buffer = self.whole[GUARD_WORDS : GUARD_WORDS + size].reshape(shape)
+
+    def problem(self) -> Reason | None:
+        touched = self.whole.view(self.fmt.bits_dtype) != self.poison
+        if touched[:GUARD_WORDS].any() or touched[-GUARD_WORDS:].any():
+            return Reason.GUARD
+        return None if touched[GUARD_WORDS:-GUARD_WORDS].all() else Reason.UNWRITTEN
+
+
+def _input_changed(inputs: Inputs, arrays: dict[str, Array]) -> Run | None:
+    for name, array in arrays.items():
+        # A layout may replace x by another array of the same values, but it was laid out from this one.
+        same = array.shape == inputs.arrays[name].shape and array.tobytes() == inputs.arrays[name].tobytes()
+        if not same:
+            return Run(reason=Reason.WROTE_INPUT, detail=f"{name} changed during the call")
+    return None
+
+
+def _wrong_outputs(outputs: tuple[Any, ...], expected: list[tuple[tuple[int, ...], Format]]) -> Run | None:
+    if len(outputs) != len(expected):
+        return Run(reason=Reason.WRONG_SHAPE, detail=f"returned {len(outputs)} outputs, expected {len(expected)}")
+    for output, (shape, fmt) in zip(outputs, expected, strict=True):
+        if not isinstance(output, np.ndarray) or output.shape != shape or output.dtype != fmt.dtype:
+            return Run(reason=Reason.WRONG_SHAPE, detail=f"returned {_describe(output)}, expected {fmt.name} {shape}")
+    return None
+
+
+def _wrong_buffers(guarded: list[Guarded], result: Any) -> Run | None:
+    for g in guarded:
+        problem = g.problem()
+        if problem:
+            return Run(reason=problem, detail="through the out parameter")
+    returned = result if isinstance(result, tuple) else (result,)
+    for g, r in zip(guarded, returned, strict=False):
+        if r is not None and (not isinstance(r, np.ndarray) or r.tobytes() != g.buffer.tobytes()):
+            return Run(reason=Reason.UNWRITTEN, detail="what it returned is not what it wrote into out")
+    return None
+
+
+def _describe(value: Any) -> str:
+    return f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

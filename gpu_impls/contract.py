@@ -1,0 +1,120 @@
+"""What an implementation claims. Claims are tested: a contract sharpens the judge or states a known weakness."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from oracles.bounds import ErrorModel
+from oracles.formats import FORMATS, Format, format_named
+
+BACKENDS = ("numpy",)
+MASKED_ROW = ("zero", "nan")
+SUBNORMALS = ("keep", "flush")
+CASTS = ("before_weight",)
+SHIFTS = ("unfused",)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The claims of one implementation.
+
+    Attributes:
+        dtypes: storage formats it takes and returns.
+        backend: the library whose arrays it takes.
+        accumulate: format of its internal arithmetic; None means float32, and float64 for float64 storage.
+        masked_row: what a row without visible elements becomes (softmax family; for log_softmax "zero" is -inf).
+        domain: (lo, hi), every non-zero |x_i| lies within; None promises the whole format. See :meth:`admits`.
+        subnormals: "flush" where results and inputs below the smallest normal may be taken as 0.
+        deterministic: the same call gives the same bits.
+        batch_invariant: a row's bits do not depend on the rows beside it.
+        max_ulp: a claimed error budget by storage format, judged in place of the derived bound.
+        min_length, max_length: row lengths outside of which it makes no promise.
+        contiguous_only: strided x is not offered.
+        summation: "lanes:T", "tree" or "compensated": depth of its sums, see ``oracles.bounds.depth``.
+        cast: "before_weight" where the normalised row is rounded to storage before the weight (rms_norm).
+        shift: "unfused" where x*c - m*c is computed from separately rounded products (softmax family).
+        source: where the code comes from.
+        deviates: property or regime -> reason: a known deviation; one that no longer happens fails.
+        known_faulty: property -> reason: a faulty implementation kept to test the harness.
+    """
+
+    dtypes: tuple[str, ...]
+    backend: str = "numpy"
+    accumulate: str | None = None
+    masked_row: str = "zero"
+    domain: tuple[float, float] | None = None
+    subnormals: str = "keep"
+    deterministic: bool = True
+    batch_invariant: bool = True
+    max_ulp: Mapping[str, float] = field(default_factory=dict)
+    min_length: int = 0
+    max_length: int | None = None
+    contiguous_only: bool = False
+    summation: str | None = None
+    cast: str | None = None
+    shift: str | None = None
+    source: str = ""
+    deviates: Mapping[str, str] = field(default_factory=dict)
+    known_faulty: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.dtypes:
+            raise ValueError(f"dtypes is empty: name at least one of {', '.join(FORMATS)}")
+        for name in (*self.dtypes, *self.max_ulp, *filter(None, [self.accumulate])):
+            format_named(name)
+        _one_of("backend", self.backend, BACKENDS)
+        _one_of("masked_row", self.masked_row, MASKED_ROW)
+        _one_of("subnormals", self.subnormals, SUBNORMALS)
+        _one_of("cast", self.cast, (None, *CASTS))
+        _one_of("shift", self.shift, (None, *SHIFTS))
+        if self.domain is not None and not 0 < self.domain[0] < self.domain[1]:
+            raise ValueError(f"domain={self.domain}: expected (lo, hi) with 0 < lo < hi")
+        if not 0 <= self.min_length <= (self.min_length if self.max_length is None else self.max_length):
+            raise ValueError(f"min_length={self.min_length}, max_length={self.max_length}: expected 0 <= min <= max")
+        for name, budget in self.max_ulp.items():
+            if not budget >= 0.5:
+                raise ValueError(f"max_ulp={budget} for {name}: no rounded result promises less than 0.5")
+        self.error_model(self.dtypes[0])  # refuses an unknown summation
+
+    def accumulate_in(self, dtype: str) -> Format:
+        """The format of the internal arithmetic for storage ``dtype``."""
+        return format_named(self.accumulate or ("float64" if dtype == "float64" else "float32"))
+
+    def error_model(self, dtype: str) -> ErrorModel:
+        """What the bounds are told of this implementation."""
+        return ErrorModel(
+            accumulate=self.accumulate_in(dtype),
+            flush=self.subnormals == "flush",
+            summation=self.summation,
+            cast_before_weight=self.cast == "before_weight",
+            unfused_shift=self.shift == "unfused",
+            bounded_domain=self.domain is not None,
+        )
+
+    def takes_length(self, n: int) -> bool:
+        return self.min_length <= n and (self.max_length is None or n <= self.max_length)
+
+    @property
+    def expected_failures(self) -> Mapping[str, str]:
+        """Properties and regimes that are declared to fail, with their reasons."""
+        return {**self.deviates, **self.known_faulty}
+
+
+CLAIMS = tuple(f.name for f in fields(Contract) if f.name != "dtypes")
+
+
+def contract(dtypes: tuple[str, ...], **claims: Any) -> Contract:
+    """A validated contract; a claim it does not know raises ``ValueError`` listing those it does."""
+    unknown = sorted(claims.keys() - set(CLAIMS))
+    if unknown:
+        raise ValueError(f"unknown keyword {', '.join(unknown)}: expected some of name, {', '.join(CLAIMS)}")
+    dtypes = (dtypes,) if isinstance(dtypes, str) else tuple(dtypes)
+    budget = claims.get("max_ulp", {})
+    if not isinstance(budget, Mapping):
+        claims["max_ulp"] = dict.fromkeys(dtypes, float(budget))
+    return Contract(dtypes, **claims)
+
+
+def _one_of(keyword: str, value: str | None, known: tuple[str | None, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{keyword}={value!r}: expected one of {', '.join(map(repr, known))}")

@@ -1,0 +1,159 @@
+"""The registry: implementations by operator and name, and how files bring theirs."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+from gpu_impls.contract import Contract, contract
+from oracles.catalogue import operator_named
+
+# Modules that register our own implementations, and the library each needs.
+BUILT_IN = {
+    **{f"gpu_impls.numpy.{op}": "numpy" for op in (
+        "sum", "mean", "var", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "layer_norm",
+    )},
+    "gpu_impls.adapters.numpy": "numpy",
+    "gpu_impls.adapters.scipy": "scipy",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """A callable under test and what it claims."""
+
+    op: str
+    name: str
+    function: Callable[..., Any]
+    contract: Contract
+
+    @property
+    def id(self) -> str:
+        return f"{self.op}-{self.name}"
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Names that may be passed by keyword: all of them where the function takes ``**kwargs``."""
+        signature = inspect.signature(self.function).parameters
+        operator = operator_named(self.op)
+        if any(p.kind is p.VAR_KEYWORD for p in signature.values()):
+            return frozenset({*operator.optional, *operator.parameters})
+        return frozenset(list(signature)[1:])
+
+    @property
+    def takes_out(self) -> bool:
+        return "out" in self.parameters
+
+
+_REGISTRY: dict[tuple[str, str], Implementation] = {}
+_FILES: dict[Path, list[Implementation]] = {}
+
+
+def implementation(op: str, *, dtypes: tuple[str, ...], name: str | None = None, **claims: Any) -> Callable[..., Any]:
+    """Register the decorated function as an implementation of ``op``. Returns the function unchanged.
+
+    Args:
+        op: an operator of ``oracles.catalogue``.
+        dtypes: storage formats it takes and returns.
+        name: unique per operator; the function's own name by default.
+        claims: see :class:`gpu_impls.contract.Contract`.
+
+    Raises:
+        ValueError: an unknown operator, dtype, keyword or value (the known ones are listed), or a name that is taken.
+    """
+    operator_named(op)
+    agreed = contract(dtypes, **claims)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        made = Implementation(op, name or function.__name__, function, agreed)
+        if (op, made.name) in _REGISTRY:
+            raise ValueError(f"{op} already has an implementation named {made.name!r}: give this one another name=")
+        _REGISTRY[op, made.name] = made
+        return function
+
+    return register
+
+
+def implementations(ops: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -> list[Implementation]:
+    """The registered implementations, ours loaded first, of these operators and matching any of these globs.
+
+    Raises:
+        ValueError: an operator that does not exist, or a glob that matches nothing.
+    """
+    load_built_in()
+    for op in ops:
+        operator_named(op)
+    wanted = [i for i in _REGISTRY.values() if not ops or i.op in ops]
+    for pattern in patterns:
+        if not any(fnmatchcase(i.name, pattern) for i in wanted):
+            names = ", ".join(sorted(i.name for i in wanted))
+            raise ValueError(f"no implementation matches {pattern!r}: expected one of {names}")
+    return [i for i in wanted if not patterns or any(fnmatchcase(i.name, p) for p in patterns)]
+
+
+def load_built_in() -> dict[str, str]:
+    """Import our own modules whose library is there; the others come back with what brings them."""
+    absent = {}
+    for module, library in BUILT_IN.items():
+        if importlib.util.find_spec(library) is None:
+            absent[module] = f"{library} is not installed: pip install 'trueulp[{library}]'"
+        else:
+            importlib.import_module(module)
+    return absent
+
+
+def load_file(path: str) -> list[Implementation]:
+    """Import a Python file and return the implementations it registered.
+
+    Raises:
+        ValueError: no such file, it does not import, or it registers nothing.
+    """
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise ValueError(f"no such file: {path} (expected a Python file that uses @implementation)")
+    if file not in _FILES:
+        load_built_in()  # so that a name that is taken is refused in this file, not in ours
+        before = set(_REGISTRY)
+        try:
+            _execute(file)
+        except (Exception, SystemExit) as error:  # whatever a user's file raises, it is the file that does not import
+            for key in set(_REGISTRY) - before:
+                del _REGISTRY[key]
+            raise ValueError(f"{path} does not import: {type(error).__name__}: {error}") from error
+        _FILES[file] = [made for key, made in _REGISTRY.items() if key not in before]
+    if not _FILES[file]:
+        raise ValueError(
+            f"{path} registers no implementation: decorate a function with @implementation(op, dtypes=...)"
+        )
+    return _FILES[file]
+
+
+def _execute(file: Path) -> None:
+    """Run a file as a module of its own name, from whichever folder it lies in."""
+    module = f"trueulp_file_{len(_FILES)}_{file.stem}"
+    loader = SourceFileLoader(module, str(file))  # does not care how the file's name ends
+    loaded = sys.modules[module] = types.ModuleType(module)
+    loaded.__file__ = str(file)
+    loader.exec_module(loaded)
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """Undo within tests what is registered inside the block."""
+    load_built_in()
+    before, files = dict(_REGISTRY), dict(_FILES)
+    try:
+        yield
+    finally:
+        for kept, now in ((before, _REGISTRY), (files, _FILES)):
+            now.clear()
+            now.update(kept)

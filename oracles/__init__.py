@@ -1,0 +1,1 @@
+"""What is right: formats, ULP, arithmetics and the operators' exact semantics, conditioning and bounds."""

@@ -1,0 +1,85 @@
+"""Truths on disk, by digest: oracle values of long rows are computed once per machine.
+
+The key holds the operator, every input bit, the arithmetic and the bytes of the oracle's own source, so that a changed
+definition never meets an old value. ``TRUEULP_CACHE`` names the folder (default ``$XDG_CACHE_HOME/trueulp``, that is
+``~/.cache/trueulp``); an unwritable one only costs the time.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oracles.enclosure import Enclosure, Ground
+from oracles.formats import Format
+from oracles.operator import Inputs, Operator
+from oracles.truth import Truth, arithmetic_for, compute_truth
+
+# Shorter rows are computed faster than they are looked up.
+WORTH_STORING = 4096
+
+
+def truth_of(op: Operator, inputs: Inputs) -> tuple[Truth, ...]:
+    """``compute_truth(op, inputs)``, from the cache where it is there."""
+    if inputs.x.size < WORTH_STORING:
+        return compute_truth(op, inputs)
+    path = folder() / f"{_key(op, inputs)}.npz"
+    try:
+        return _load(path, op, inputs.fmt)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):  # not there, or cut off while being written
+        truths = compute_truth(op, inputs)
+        with contextlib.suppress(OSError):  # a full or read-only disk
+            _store(path, truths, inputs.fmt)
+        return truths
+
+
+def folder() -> Path:
+    """Where truths are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("TRUEULP_CACHE") or Path(base) / "trueulp")
+
+
+@functools.cache
+def source_digest() -> str:
+    """A hash of every file of this package."""
+    h = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        h.update(path.read_bytes())
+    return h.hexdigest()
+
+
+def _key(op: Operator, inputs: Inputs) -> str:
+    text = f"{op.name} {inputs.digest()} {arithmetic_for(op).name} {source_digest()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _store(path: Path, truths: tuple[Truth, ...], fmt: Format) -> None:
+    """Write beside the final name first: two processes may compute the same truth."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = {}
+    for k, truth in enumerate(truths):
+        e = truth.enclosure
+        parts = {"hi": e.hi, "lo": e.lo, "exponent": e.exponent, "radius": e.radius, "bits": fmt.bits(truth.rounded)}
+        arrays |= {f"{name}{k}": array for name, array in parts.items()}
+        arrays[f"ground{k}"] = np.array(truth.ground.value)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+        np.savez(file, **arrays)
+    os.replace(file.name, path)
+
+
+def _load(path: Path, op: Operator, fmt: Format) -> tuple[Truth, ...]:
+    with np.load(path) as file:
+        return tuple(
+            Truth(
+                Enclosure(*(file[f"{name}{k}"] for name in ("hi", "lo", "exponent", "radius"))),
+                fmt.from_bits(file[f"bits{k}"]),
+                Ground(str(file[f"ground{k}"])),
+            )
+            for k in range(len(op.outputs))
+        )

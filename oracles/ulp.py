@@ -1,0 +1,60 @@
+"""The error in units in the last place: the one metric every report is written in.
+
+For an exact real y and a format of precision p, smallest normal exponent emin::
+
+    ulp(y) = 2**(max(floor(log2 |y|), emin) - p + 1),     ulp(0) = the smallest subnormal
+    error  = |z - y| / ulp(y)
+
+The unit is that of the *exact* value: at a binade's edge, y just below 2**k, the unit is the smaller one even if
+z is 2**k; below the smallest normal the unit no longer shrinks. A correctly rounded z has an error of at most
+0.5, but a tie rounded the wrong way has 0.5 as well: "correctly rounded" compares bits, "faithful" is error < 1.
+An infinite z costs nothing where infinity is the correct rounding of y (``|y| >= largest + ulp(largest)/2``) and
+infinitely much elsewhere; NaN is no number and has no error here: non-finite values are compared by class.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from oracles.enclosure import Enclosure, Floats, Ints, floor_log2
+from oracles.formats import Array, Format
+from oracles.rounding import round_enclosure, round_fraction
+
+
+def ulp(value: Fraction, fmt: Format) -> Fraction:
+    """``ulp(value)`` in ``fmt``, exactly."""
+    exponent = fmt.emin if value == 0 else max(floor_log2(value), fmt.emin)
+    return Fraction(2) ** (exponent - fmt.precision + 1)
+
+
+def error_in_ulps(computed: float, exact: Fraction, fmt: Format) -> Fraction | float:
+    """``|computed - exact| / ulp(exact)`` for one finite or infinite ``computed``; exact, or ``inf``."""
+    if np.isnan(computed):
+        raise ValueError("NaN has no error in ULPs: compare it by class")
+    if np.isinf(computed):
+        return 0.0 if round_fraction(exact, fmt) == computed else float("inf")
+    return abs(Fraction(computed) - exact) / ulp(exact, fmt)
+
+
+def ulp_exponents(exact: Enclosure, fmt: Format) -> Ints:
+    """``log2(ulp(y))`` of every element."""
+    exponents: Ints = np.maximum(exact.magnitude_exponent, fmt.emin) - fmt.precision + 1
+    return exponents
+
+
+def errors_in_ulps(computed: Array, exact: Enclosure, fmt: Format) -> Floats:
+    """Vectorised :func:`error_in_ulps`; NaN where ``computed`` is NaN, inf beyond the range of float64.
+
+    Everything is scaled to the unit first, so that nothing overflows or is lost next to the exact value: there the
+    subtraction of ``hi`` is exact (Sterbenz) and ``lo`` enters whole.
+    """
+    unit = ulp_exponents(exact, fmt)
+    inward = np.clip(exact.exponent - unit, -5000, 5000).astype(np.int32)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        scaled = np.ldexp(computed.astype(np.float64), (-unit).astype(np.int32))
+        errors: Floats = np.abs((scaled - np.ldexp(exact.hi, inward)) - np.ldexp(exact.lo, inward))
+    infinite = np.isinf(computed.astype(np.float64))
+    if infinite.any():
+        rounded, _ = round_enclosure(exact, fmt)
+        errors = np.where(infinite, np.where(rounded == computed, 0.0, np.inf), errors)
+    return errors

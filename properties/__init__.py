@@ -1,0 +1,1 @@
+"""What must hold: regimes, properties and the pytest plugin."""

@@ -1,0 +1,60 @@
+"""Findings: what a check reports when a property does not hold, and what is expected of a contract's deviations."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gpu_impls.outcome import Reason
+from gpu_impls.registry import Implementation
+from properties.case import Case
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One property that did not hold: on which case, why, and the whole story."""
+
+    property: str
+    case: Case
+    reason: Reason
+    story: str
+
+    def __str__(self) -> str:
+        return f"{self.property}: {self.reason}\n{self.story}\n  replay: trueulp replay {self.case.id}"
+
+
+class PropertyFailure(AssertionError):
+    """A property does not hold, or a declared deviation no longer happens."""
+
+
+@dataclass
+class Ledger:
+    """Weighs findings against what the contract declares. A declared deviation must happen; nothing else may.
+
+    ``scope`` names the properties that are being checked; a regime named in ``deviates`` belongs to the accuracy
+    check.
+    """
+
+    implementation: Implementation
+    scope: frozenset[str]
+    seen: set[str] = field(default_factory=set)
+
+    def note(self, findings: Iterable[Finding]) -> None:
+        """Raise :class:`PropertyFailure` at the first finding that the contract does not declare."""
+        __tracebackhide__ = True
+        expected = self.implementation.contract.expected_failures
+        for finding in findings:
+            declared = {finding.property, finding.case.regime} & expected.keys()
+            if not declared:
+                raise PropertyFailure(f"{self.implementation.id} {finding}")
+            self.seen |= declared
+
+    def close(self) -> None:
+        """Raise :class:`PropertyFailure` if something declared within the scope did not happen."""
+        __tracebackhide__ = True
+        expected = self.implementation.contract.expected_failures
+        missing = sorted((expected.keys() & self.scope) - self.seen)
+        if missing:
+            told = "; ".join(f"{name} ({expected[name]})" for name in missing)
+            raise PropertyFailure(
+                f"{self.implementation.id}: declared to fail and does not: {told}. Remove it from deviates or "
+                "known_faulty, or register the dtypes that do fail apart."
+            )

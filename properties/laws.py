@@ -1,0 +1,193 @@
+"""Laws: what accuracy does not already imply, each checked bit for bit or against the oracle on cases of its own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpu_impls.call import Run, call
+from gpu_impls.outcome import Reason
+from gpu_impls.registry import Implementation
+from oracles.formats import Array
+from oracles.operator import Inputs
+from properties.case import Case, explicit_case
+from properties.explain import with_bits
+from properties.finding import Finding
+from properties.layouts import LAYOUTS
+from properties.oracle_check import verdict
+
+REPEATS = 32
+BATCHES = (1, 2, 255, 256, 257)
+POWERS = (-3, 2, 5)
+
+
+@dataclass(frozen=True)
+class Law:
+    """One named claim.
+
+    Attributes:
+        promise: one sentence.
+        applies: whether the contract makes this claim.
+        check: findings, none where the law holds.
+    """
+
+    name: str
+    promise: str
+    applies: Callable[[Implementation], bool]
+    check: Callable[[Implementation, str], Iterator[Finding]]
+
+
+def usual_case(implementation: Implementation, dtype: str, rows: int, n: int, regime: str = "standard_normal") -> Case:
+    """Rows of ordinary numbers within everybody's domain, with weights where there are any."""
+    agreed = implementation.contract
+    n = max(agreed.min_length, n if agreed.max_length is None else min(n, agreed.max_length))
+    return Case(implementation.op, dtype, regime, rows, n, seed=5, weight="weight" in implementation.parameters)
+
+
+def _run(implementation: Implementation, case: Case, inputs: Inputs | None = None) -> tuple[Run, list[Finding]]:
+    """One call; failing to return outputs is the caller's finding."""
+    run = call(implementation, inputs or case.inputs)
+    if run.reason is None:
+        return run, []
+    return run, [Finding("accuracy", case, run.reason, f"  {case.id}: {run.detail}")]
+
+
+def _difference(name: str, case: Case, reason: Reason, got: Array, wanted: Array, what: str) -> list[Finding]:
+    """A finding at the first element whose bits differ."""
+    fmt = case.fmt
+    different = fmt.bits(got) != fmt.bits(wanted)
+    if not different.any():
+        return []
+    index = tuple(int(i) for i in np.argwhere(different)[0])
+    shown = f"element {list(index)}: {with_bits(got[index], fmt)} where {what} gives {with_bits(wanted[index], fmt)}"
+    return [Finding(name, case, reason, f"  {case.id}, {different.sum()} of {different.size} elements differ; {shown}")]
+
+
+def determinism(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    case = usual_case(implementation, dtype, rows=48, n=67)
+    first, problem = _run(implementation, case)
+    yield from problem
+    for repeat in range(1, REPEATS if first.outputs else 0):
+        again, problem = _run(implementation, case)
+        yield from problem
+        for a, b in zip(again.outputs, first.outputs, strict=False):
+            yield from _difference("determinism", case, Reason.BITS_RUNS, a, b, f"run 0 (this is run {repeat})")
+
+
+def batch_invariance(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    """The first rows of a batch, and single rows from its middle, against the whole batch."""
+    case = usual_case(implementation, dtype, rows=max(BATCHES), n=1003)
+    whole, problem = _run(implementation, case)
+    yield from problem
+    pieces = [(0, size) for size in BATCHES[:-1]] + [(r, r + 1) for r in (1, 7, 130, 256)] + [(3, 5), (100, 133)]
+    for start, stop in pieces if whole.outputs else []:
+        part, problem = _run(implementation, case, case.inputs.rows(start, stop))
+        yield from problem
+        for a, b in zip(part.outputs, whole.outputs, strict=False):
+            what = f"the batch of {case.rows} (this is rows {start} to {stop} alone)"
+            yield from _difference("batch_invariance", case, Reason.BITS_BATCH, a, b[start:stop], what)
+
+
+def inputs_untouched(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    """Ordinary, special and masked rows; the call itself compares what it handed over."""
+    cases = [usual_case(implementation, dtype, 4, n) for n in (1, 33, 257)]
+    cases.append(usual_case(implementation, dtype, 60, 9, regime="specials"))
+    if "mask" in implementation.parameters:
+        cases.append(replace(usual_case(implementation, dtype, 18, 65), mask="each"))
+    for case in cases:
+        run = call(implementation, case.inputs)
+        if run.reason is Reason.WROTE_INPUT:
+            yield Finding("inputs_untouched", case, run.reason, f"  {case.id}: {run.detail}")
+
+
+def strides(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    """Views of unusual memory, judged by the oracle where the same values in contiguous memory pass."""
+    for n in (7, 64, 129):
+        for name, arrange in LAYOUTS.items():
+            case = usual_case(implementation, dtype, rows=5, n=n)
+            if name == "stride0":  # shows the first row five times
+                arrays = dict(case.inputs.arrays) | {"x": np.repeat(case.inputs.x[:1], 5, axis=0)}
+                case = explicit_case(case.op, dtype, case.regime, arrays, case.eps)
+            arranged = verdict(implementation, case, call(implementation, case.inputs, arrange)).findings()
+            if arranged and not verdict(implementation, case).findings():
+                yield Finding("strides", case, arranged[0].reason, f"  layout {name}\n{arranged[0].story}")
+
+
+def out_buffer(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    """A poisoned buffer between guard words: filled as the call without one fills its own, and nothing beside it."""
+    for rows, n in ((1, 1), (3, 31), (2, 64), (3, 257), (2, 1000)):
+        case = usual_case(implementation, dtype, rows, n)
+        handed = verdict(implementation, case, call(implementation, case.inputs, with_out=True)).findings()
+        if handed and not verdict(implementation, case).findings():
+            yield Finding("out_buffer", case, handed[0].reason, handed[0].story)
+
+
+def exact_scaling(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    """rms_norm(x 2^k, eps 4^k) = rms_norm(x, eps): powers of two commute with every rounding."""
+    for n in (1, 33, 300):
+        case = usual_case(implementation, dtype, rows=8, n=n)
+        base, problem = _run(implementation, case)
+        yield from problem
+        for k in POWERS:
+            x = np.ldexp(case.inputs.x.astype(np.float64), k).astype(case.fmt.dtype)
+            scaled = Inputs(case.fmt, dict(case.inputs.arrays) | {"x": x}, {"eps": (case.eps or 0.0) * 4.0**k})
+            run, problem = _run(implementation, case, scaled)
+            yield from problem
+            for a, b in zip(run.outputs, base.outputs, strict=False):
+                yield from _difference("exact_scaling", case, Reason.BITS_LAW, a, b, f"the row not scaled by 2^{k}")
+
+
+def odd_symmetry(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    """rms_norm(-x) = -rms_norm(x) without a bias: rounding to nearest knows no sign."""
+    for n in (1, 33, 300):
+        case = usual_case(implementation, dtype, rows=8, n=n)
+        mirrored = Inputs(case.fmt, dict(case.inputs.arrays) | {"x": -case.inputs.x}, case.inputs.parameters)
+        (base, problem), (run, other) = _run(implementation, case), _run(implementation, case, mirrored)
+        yield from problem + other
+        for a, b in zip(run.outputs, base.outputs, strict=False):
+            yield from _difference("odd_symmetry", case, Reason.BITS_LAW, -a, b, "the row not negated")
+
+
+def output_range(implementation: Implementation, dtype: str) -> Iterator[Finding]:
+    """softmax is never negative, and exceeds 1 by no more than the bound allows (accuracy sees to that)."""
+    for regime in ("thousand_scale_logits", "moderate_logits", "all_equal", "one_dominant"):
+        for n in (1, 33, 300):
+            case = usual_case(implementation, dtype, 4, n, regime)
+            for y in call(implementation, case.inputs).outputs:
+                if (y.astype(np.float64) < 0).any():
+                    index = tuple(int(i) for i in np.argwhere(y.astype(np.float64) < 0)[0])
+                    shown = f"  {case.id}: element {list(index)} is {with_bits(y[index], case.fmt)}"
+                    yield Finding("output_range", case, Reason.BITS_LAW, shown)
+
+
+def _always(implementation: Implementation) -> bool:
+    return True
+
+
+def _is_rms_norm(implementation: Implementation) -> bool:
+    return implementation.op == "rms_norm"
+
+
+LAWS: dict[str, Law] = {
+    law.name: law
+    for law in (
+        Law(
+            "determinism",
+            f"{REPEATS} runs give the same bits.",
+            lambda i: i.contract.deterministic,
+            determinism,
+        ),
+        Law(
+            "batch_invariance",
+            "A row's bits depend neither on the rows beside it nor on its place.",
+            lambda i: i.contract.deterministic and i.contract.batch_invariant,
+            batch_invariance,
+        ),
+        Law("inputs_untouched", "No input bit changes.", _always, inputs_untouched),
+        Law("strides", "Any strides are read right.", lambda i: not i.contract.contiguous_only, strides),
+        Law("out_buffer", "An out buffer is filled, and nothing beside it.", lambda i: i.takes_out, out_buffer),
+        Law("exact_scaling", "Powers of two scale through, bit for bit.", _is_rms_norm, exact_scaling),
+        Law("odd_symmetry", "The sign passes through, bit for bit.", _is_rms_norm, odd_symmetry),
+        Law("output_range", "No weight is negative.", lambda i: i.op == "softmax", output_range),
+    )
+}

@@ -1,0 +1,54 @@
+"""The environment beside the numbers, not among them: two runs of one report give the same tables."""
+
+import importlib.metadata
+import os
+import platform
+from typing import Any
+
+import numpy as np
+
+from oracles.arithmetics import ARITHMETICS, BEST
+from reports import __version__
+
+PACKAGES = ("numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "pandas", "hypothesis", "scipy")
+
+
+def environment() -> dict[str, Any]:
+    """Versions, machine and probes."""
+    return {
+        "trueulp": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "arithmetics": sorted(ARITHMETICS),
+        "transcendental_ground": str(BEST.ground),
+        "probes": probes(),
+    }
+
+
+def version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def processor() -> str:
+    """The model's name where Linux tells it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
+
+
+def probes() -> dict[str, bool]:
+    """What a library does with float32 is measured, not assumed."""
+    tiny = np.full(8, 2.0**-140, np.float32)
+    return {
+        "numpy_keeps_float32_subnormals": bool((tiny * np.float32(0.5) > 0).all()),
+        "numpy_exp_keeps_float32_subnormals": bool((np.exp(np.full(8, -100, np.float32)) > 0).all()),
+    }

@@ -1,0 +1,76 @@
+"""What a report measures: the cases of every (operator, dtype), and the implementations that stand them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from gpu_impls.registry import Implementation
+from oracles.catalogue import operator_named
+from oracles.formats import FORMATS, format_named
+from properties.battery import (
+    affine_cases,
+    block_case,
+    length_cases,
+    mask_cases,
+    real_cases,
+    regime_cases,
+    special_cases,
+)
+from properties.case import RECORDED, Case
+from properties.recorded import Block
+from properties.regimes import REGIMES
+
+# The longest rows of a default report: implementations that loop over columns in Python set the pace.
+LONGEST = 4097
+LENGTHS = (33, 300, 1025)
+QUICK_LENGTHS = (33,)
+QUICK_LONGEST = 129
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Filters and sizes of a report.
+
+    Raises:
+        ValueError: a dtype or regime that does not exist.
+    """
+
+    implementations: tuple[Implementation, ...]
+    dtypes: tuple[str, ...] = ()
+    regimes: tuple[str, ...] = ()
+    seed: int = 0
+    quick: bool = False
+    blocks: tuple[Block, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.dtypes:
+            format_named(name)
+        known = (*REGIMES, *RECORDED)
+        for name in self.regimes:
+            if name not in known:
+                raise ValueError(f"unknown regime {name!r}: expected one of {', '.join(known)}")
+        if "user_rows" in self.regimes and not self.blocks:
+            raise ValueError("regime user_rows needs rows: give an .npz file with --data")
+
+    def units(self) -> Iterator[tuple[Case, list[Implementation]]]:
+        """Each case once, with everybody who stands it, so that its truth is computed once."""
+        for op in dict.fromkeys(i.op for i in self.implementations):
+            for dtype in self.dtypes or (("float32",) if self.quick else tuple(FORMATS)):
+                takers = [i for i in self.implementations if i.op == op and dtype in i.contract.dtypes]
+                for case in self._cases(op, dtype) if takers else ():
+                    if not self.regimes or case.regime in self.regimes:
+                        yield case, takers
+
+    def _cases(self, op: str, dtype: str) -> Iterator[Case]:
+        lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)
+        yield from chain(
+            regime_cases(op, dtype, lengths, seed=self.seed),
+            length_cases(op, dtype, longest, seed=self.seed),
+            special_cases(op, dtype, seed=self.seed),
+            mask_cases(op, dtype, seed=self.seed),
+            affine_cases(op, dtype, lengths=(33,)),
+            real_cases(op, dtype, rows=8 if self.quick else 40),
+        )
+        for block in self.blocks:
+            if operator_named(op).family in block.families:
+                yield block_case(op, dtype, "user_rows", block)

@@ -1,0 +1,62 @@
+"""``trueulp replay``: one case again, digit by digit."""
+
+from rich.console import Console
+from rich.markup import escape
+
+from gpu_impls.registry import Implementation
+from properties.case import Case
+from properties.explain import input_lines, result_lines
+from properties.oracle_check import Verdict, verdict, worst_element
+
+
+def parse_place(text: str) -> tuple[Case, tuple[int, ...] | None]:
+    """``CASE`` or ``CASE@row.element``. Raises ``ValueError`` where either cannot be read or does not exist."""
+    case_id, at, place = text.partition("@")
+    case = Case.parse(case_id)
+    if not at:
+        return case, None
+    try:
+        index = tuple(int(part) for part in place.split("."))
+    except ValueError:
+        raise ValueError(f"cannot read place {place!r} in {text!r}: expected CASE@row or CASE@row.element") from None
+    if len(index) > 2 or any(i >= size for i, size in zip(index, (case.rows, case.n), strict=False)):
+        raise ValueError(f"place {place!r} is outside of case {case_id}: {case.rows} rows of {case.n} elements")
+    return case, index
+
+
+def replay(console: Console, text: str, implementations: list[Implementation]) -> None:
+    """Print the case's input and, for every implementation that takes it, the element asked for or its worst one."""
+    case, index = parse_place(text)
+    takers = [i for i in implementations if i.op == case.op and case.dtype in i.contract.dtypes]
+    if not takers:
+        known = ", ".join(f"{i.name} ({', '.join(i.contract.dtypes)})" for i in implementations if i.op == case.op)
+        raise ValueError(f"no implementation of {case.op} takes {case.dtype} here: there are {known or 'none'}")
+    console.print(f"[bold]{escape(case.id)}[/]", soft_wrap=True, highlight=False)
+    verdicts = [verdict(i, case) for i in takers]
+    for v in verdicts:
+        console.print()
+        console.print(f"[bold]{escape(v.implementation.name)}[/]")
+        for name, line in _lines(v, index).items():
+            console.print(f"  {name:<12} {line}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _lines(v: Verdict, index: tuple[int, ...] | None) -> dict[str, str]:
+    if v.run.reason is not None:
+        return {"verdict": f"{v.run.reason.outcome}: {v.run.reason}", "detail": v.run.detail}
+    lines: dict[str, str] = {}
+    for output, judgement in zip(v.case.operator.outputs, v.judgements, strict=True):
+        if not judgement.computed.size:
+            lines[output.name] = "empty, as it should be"
+            continue
+        place = _place(index, judgement.computed.ndim) or worst_element(judgement)
+        lines |= {"element": f"{output.name}{list(place)}", **input_lines(v.case.inputs, place)}
+        lines |= result_lines(judgement, place)
+        lines["verdict"] = f"{judgement.reason_at(place).outcome}: {judgement.reason_at(place)}"
+    return lines
+
+
+def _place(index: tuple[int, ...] | None, dimensions: int) -> tuple[int, ...] | None:
+    """The asked-for place cut or extended to the output's dimensions; None where none was asked for."""
+    if index is None:
+        return None
+    return (*index, 0)[:dimensions] if len(index) < dimensions else index[:dimensions]

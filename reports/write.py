@@ -1,0 +1,63 @@
+"""The files of a report: measurements.csv, summary.csv, summary.md, environment.json."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from reports.tables import not_judged
+
+MD_COLUMNS = ["op", "impl", "dtype", "max_ulp", "max_row_ulp", "misrounded_share", "bound_used", "outcome", "reason"]
+
+
+def writable_folder(path: str) -> Path:
+    """The folder, made if need be. Raises ``ValueError`` where nothing can be written, before anything is measured."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".trueulp-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ValueError(f"cannot write to --out {path}: {error.strerror or error} (give a folder you own)") from None
+    return folder
+
+
+def write_report(folder: Path, measured: pd.DataFrame, summed: pd.DataFrame, environment: dict[str, Any]) -> None:
+    """Write all four files. The tables hold no time, machine or path: two runs give the same bytes."""
+    measured.to_csv(folder / "measurements.csv", index=False, lineterminator="\n")
+    summed.to_csv(folder / "summary.csv", index=False, lineterminator="\n")
+    (folder / "summary.md").write_text(summary_markdown(measured, summed), encoding="utf-8")
+    (folder / "environment.json").write_text(json.dumps(environment, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def summary_markdown(measured: pd.DataFrame, summed: pd.DataFrame) -> str:
+    """The summary as tables per operator, the failures with their replay lines, and what was not judged."""
+    parts = ["# trueulp summary", ""]
+    for op, group in summed.groupby("op", sort=False):
+        parts += [f"## {op}", "", markdown(group[MD_COLUMNS[1:]]), ""]
+    failing = summed[summed["fails"] > 0]
+    if len(failing):
+        parts += ["## Failures", ""]
+        parts += [
+            f"- {row.op} {row.impl} {row.dtype}: {row.reason} in {row.worst_regime}: `trueulp replay {row.worst_case}`"
+            for row in failing.itertuples()
+        ]
+        parts += [""]
+    undone = not_judged(measured)
+    if len(undone):
+        parts += ["## Not judged", "", markdown(undone), ""]
+    return "\n".join(parts)
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """A Markdown table; floats in four digits."""
+    cells = [[format_cell(v) for v in row] for row in frame.itertuples(index=False)]
+    lines = [list(frame.columns), ["---"] * len(frame.columns), *cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def format_cell(value: object) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")
