@@ -66,8 +66,10 @@ def call(
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = implementation.function(arrays["x"], **keywords)
-    except (Exception, SystemExit) as error:  # a kernel may raise anything; that is its outcome, not ours
-        return Run(reason=Reason.RAISED, detail=f"{type(error).__name__}: {error}")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a kernel may raise anything; that is its outcome, not ours
+        return Run(reason=Reason.RAISED, detail=_told(error))
     outputs = tuple(g.buffer for g in guarded) or (result if isinstance(result, tuple) else (result,))
     problem = _input_changed(inputs, arrays) or _wrong_outputs(outputs, expected) or _wrong_buffers(guarded, result)
     if problem:
@@ -121,6 +123,15 @@ def _wrong_buffers(guarded: list[Guarded], result: Any) -> Run | None:
         if r is not None and (not isinstance(r, np.ndarray) or r.tobytes() != g.buffer.tobytes()):
             return Run(reason=Reason.UNWRITTEN, detail="what it returned is not what it wrote into out")
     return None
+
+
+def _told(error: BaseException) -> str:
+    """The error in words that every file can hold."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # its own __str__ raises
+        text = type(error).__name__
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _describe(value: Any) -> str:

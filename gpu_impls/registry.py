@@ -95,7 +95,7 @@ def implementations(ops: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -
     wanted = [i for i in _REGISTRY.values() if not ops or i.op in ops]
     for pattern in patterns:
         if not any(fnmatchcase(i.name, pattern) for i in wanted):
-            names = ", ".join(sorted(i.name for i in wanted))
+            names = ", ".join(sorted({i.name for i in wanted}))
             raise ValueError(f"no implementation matches {pattern!r}: expected one of {names}")
     return [i for i in wanted if not patterns or any(fnmatchcase(i.name, p) for p in patterns)]
 

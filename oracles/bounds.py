@@ -91,6 +91,7 @@ def tolerance(bound: Array, half_ulp: Array, fmt: Format, model: ErrorModel) -> 
 def half_ulp_at(magnitude: Array, fmt: Format) -> Array:
     """``ulp(v)/2`` of magnitudes in working precision, elementwise."""
     _, exponent = np.frexp(magnitude)
-    exponent = np.maximum(exponent - 1, fmt.emin) - fmt.precision + 1
+    # frexp gives 0 the exponent of 1/2; its unit is the smallest subnormal.
+    exponent = np.where(magnitude == 0, fmt.emin, np.maximum(exponent - 1, fmt.emin)) - fmt.precision + 1
     half: Array = np.ldexp(magnitude.dtype.type(0.5), exponent)
     return half

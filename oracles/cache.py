@@ -23,6 +23,8 @@ from oracles.truth import Truth, arithmetic_for, compute_truth
 
 # Shorter rows are computed faster than they are looked up.
 WORTH_STORING = 4096
+# Not there, cut off while being written, or damaged: what np.load and zipfile answer to that.
+_UNREADABLE = (OSError, EOFError, KeyError, ValueError, NotImplementedError, zipfile.BadZipFile)
 
 
 def truth_of(op: Operator, inputs: Inputs) -> tuple[Truth, ...]:
@@ -32,7 +34,7 @@ def truth_of(op: Operator, inputs: Inputs) -> tuple[Truth, ...]:
     path = folder() / f"{_key(op, inputs)}.npz"
     try:
         return _load(path, op, inputs.fmt)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):  # not there, or cut off while being written
+    except _UNREADABLE:
         truths = compute_truth(op, inputs)
         with contextlib.suppress(OSError):  # a full or read-only disk
             _store(path, truths, inputs.fmt)
@@ -74,7 +76,7 @@ def _store(path: Path, truths: tuple[Truth, ...], fmt: Format) -> None:
 
 
 def _load(path: Path, op: Operator, fmt: Format) -> tuple[Truth, ...]:
-    with np.load(path) as file:
+    with path.open("rb") as stream, np.load(stream) as file:  # np.load leaves the files it opens and cannot read open
         return tuple(
             Truth(
                 Enclosure(*(file[f"{name}{k}"] for name in ("hi", "lo", "exponent", "radius"))),

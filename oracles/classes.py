@@ -30,7 +30,8 @@ def choose(shape: tuple[int, ...], *rules: tuple[Array | np.bool_, ElementClass]
 
 def class_of(values: Array) -> Classes:
     """The classes of computed values: finite ones are VALUE. The sign of a NaN does not matter."""
-    wide = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN, as uninitialised memory may hold, is a NaN
+        wide = values.astype(np.float64)
     return choose(
         wide.shape,
         (np.isnan(wide), ElementClass.NAN),

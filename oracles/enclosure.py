@@ -14,8 +14,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-# Makes a correctly rounded, non-negative float an upper bound.
+# Makes a correctly rounded, non-negative float an upper bound; at the subnormals, where a factor would be lost in
+# rounding, _LEAST does.
 _OUTWARD = 1.0 + 2.0**-50
+_LEAST = 2.0**-1000
 
 
 def floor_log2(value: Fraction) -> int:
@@ -26,6 +28,13 @@ def floor_log2(value: Fraction) -> int:
     exponent = numerator.bit_length() - denominator.bit_length()
     scaled_up, scaled_down = max(-exponent, 0), max(exponent, 0)
     return exponent if numerator << scaled_up >= denominator << scaled_down else exponent - 1
+
+
+def _at_least(value: Fraction) -> float:
+    """A float that is not below a non-negative ``value``, little above it, and 0 for 0 only."""
+    if value >= 2**1023:
+        return float("inf")
+    return max(float(value) * _OUTWARD, _LEAST) if value else 0.0
 
 
 class Ground(StrEnum):
@@ -72,13 +81,13 @@ class Enclosure:
         """One ball of exact middle and radius, of shape (); radius 0 stays 0 where a pair of floats holds it all."""
         if middle == 0:
             exponent = 0 if radius == 0 else floor_log2(radius) + 1
-            return cls._scalar(0.0, 0.0, exponent, float(radius / Fraction(2) ** exponent) * _OUTWARD)
+            return cls._scalar(0.0, 0.0, exponent, _at_least(radius / Fraction(2) ** exponent))
         exponent = floor_log2(middle) + 1
         scaled = middle / Fraction(2) ** exponent
         hi = float(scaled)  # Python rounds the quotient of two integers correctly
         lo = float(scaled - Fraction(hi))
         left_out = abs(scaled - Fraction(hi) - Fraction(lo)) + radius / Fraction(2) ** exponent
-        return cls._scalar(hi, lo, exponent, float(left_out) * _OUTWARD)
+        return cls._scalar(hi, lo, exponent, _at_least(left_out))
 
     @classmethod
     def unknown(cls) -> "Enclosure":

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -35,25 +36,25 @@ class Format:
         """Exponent of the smallest subnormal: every finite value is a multiple of ``2**quantum_exponent``."""
         return self.emin - self.precision + 1
 
-    @property
+    @cached_property
     def largest(self) -> float:
         """The largest finite value."""
         return float(Fraction(2**self.precision - 1) * Fraction(2) ** (self.emax - self.precision + 1))
 
-    @property
+    @cached_property
     def smallest_normal(self) -> float:
         return float(Fraction(2) ** self.emin)
 
-    @property
+    @cached_property
     def smallest_subnormal(self) -> float:
         return float(Fraction(2) ** self.quantum_exponent)
 
-    @property
+    @cached_property
     def unit_roundoff(self) -> float:
         """``u = 2**-precision``: the largest relative error of rounding to nearest in the normal range."""
         return float(Fraction(2) ** -self.precision)
 
-    @property
+    @cached_property
     def bits_dtype(self) -> np.dtype[Any]:
         """The unsigned integer type that holds one value's bits."""
         return np.dtype(f"uint{8 * self.dtype.itemsize}")

@@ -16,7 +16,7 @@ from oracles.bounds import E_RSQRT, ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
 from oracles.operator import Inputs, Mask, Operator, Output
-from oracles.rms_norm import affine, unpromised
+from oracles.rms_norm import affine, inverse_root_error, unpromised
 from oracles.sum import Shown, visible
 from oracles.var import centred, mean_error, variance_bound
 
@@ -79,8 +79,7 @@ def bound(inputs: Inputs, exact: tuple[Array, ...], model: ErrorModel) -> tuple[
     std = Standardised(inputs)
     shown, u = std.shown, model.u
     rho = variance_bound(shown, std.variance, model) / std.total
-    root = np.where(rho < 1, 1 / np.sqrt(np.maximum(1 - rho, 0)) - 1, np.inf)
-    f = np.maximum(np.minimum(root, np.sqrt(std.total / std.eps) - 1), np.minimum(rho / 2, 1))
+    f = np.maximum(np.minimum(inverse_root_error(rho), np.sqrt(std.total / std.eps) - 1), np.minimum(rho / 2, 1))
     p = std.g * np.abs(shown.centred)
     weight = np.abs(inputs.optional("weight", 1.0))
     result = (

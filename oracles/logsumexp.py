@@ -73,7 +73,7 @@ class Shift:
         d = np.where(seen, m - shown, 0)
         e = np.where(seen, np.exp(-d), 0)
         total = e.sum(axis=-1, keepdims=True)
-        s = e / total
+        s = e / np.where(total > 0, total, 1)
         off = np.where(d > 0, s, 0).sum(axis=-1, keepdims=True)
         count = seen.sum(axis=-1, keepdims=True).astype(inputs.wide)
         orders = (rescalings(shown, s), rescalings(shown[:, ::-1], s[:, ::-1]))

@@ -66,7 +66,14 @@ class Scaled:
 def condition(inputs: Inputs, exact: tuple[Array, ...]) -> tuple[Array, ...]:
     """K_i = |p_i| (1 + q - 2 a_i): x_i's own share is (1 - a_i), the others' sum to q - a_i."""
     scaled = Scaled(inputs)
-    return (np.abs(scaled.p) * (1 + scaled.q - 2 * scaled.a),)
+    shares = np.maximum(1 + scaled.q - 2 * scaled.a, 0)  # they cancel in a row of one element
+    return (np.where(scaled.p == 0, 0, np.abs(scaled.p) * shares),)
+
+
+def inverse_root_error(rho: Array) -> Array:
+    """f = (1 - rho)^-1/2 - 1, infinite from rho = 1 on; without cancellation, since rho may be near the roundoff."""
+    f: Array = np.expm1(-np.log1p(-np.minimum(rho, 1)) / 2)
+    return f
 
 
 def bound(inputs: Inputs, exact: tuple[Array, ...], model: ErrorModel) -> tuple[Array, ...]:
@@ -81,7 +88,7 @@ def bound(inputs: Inputs, exact: tuple[Array, ...], model: ErrorModel) -> tuple[
     rho = scaled.q * (model.depth(inputs.wide.type(inputs.x.shape[-1])) + 3) * model.u
     if model.bounded_domain:
         rho = rho + 2 * model.eta / scaled.root**2
-    relative = 1 / np.sqrt(np.maximum(1 - rho, 0)) - 1 + (2 * E_RSQRT + 3.5) * model.u
+    relative = inverse_root_error(rho) + (2 * E_RSQRT + 3.5) * model.u
     if model.cast_before_weight:
         relative = relative + inputs.fmt.unit_roundoff
     # An infinite row's finite elements are 0 * weight: q is NaN there, and p is 0.

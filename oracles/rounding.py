@@ -37,7 +37,8 @@ def round_enclosure(enclosure: Enclosure, fmt: Format) -> tuple[Array, NDArray[n
     # Below -1100 everything is far under half a quantum of any format; the clip keeps ldexp's int32 in range.
     shift = np.clip(enclosure.exponent - quantum_exponent, -1100, 1100).astype(np.int32)
     hi, lo = np.ldexp(enclosure.hi, shift), np.ldexp(enclosure.lo, shift)
-    radius = np.ldexp(enclosure.radius, shift)
+    with np.errstate(over="ignore"):
+        radius = np.ldexp(enclosure.radius, shift)
 
     nearest = np.rint(hi)  # ties to even; |hi| <= 2**precision
     rest = hi - nearest  # exact, in [-1/2, 1/2]; |lo| is at most half the last place of hi
@@ -49,7 +50,8 @@ def round_enclosure(enclosure: Enclosure, fmt: Format) -> tuple[Array, NDArray[n
 
     distance = np.abs((0.5 - np.abs(rest)) - np.where(rest >= 0, 1.0, -1.0) * lo)
     distance = np.where(rest == 0, 0.5 - np.abs(lo), distance)
-    decided = (radius == 0) | (np.abs(distance) > 1.001 * radius)
+    # Below a power of two midpoints lie twice as close; so wide an enclosure decides nothing anyway.
+    decided = (radius == 0) | ((np.abs(distance) > 1.001 * radius) & (radius < 0.25))
 
     with np.errstate(over="ignore"):
         values = np.ldexp(nearest, np.clip(quantum_exponent, -1100, 1100).astype(np.int32))

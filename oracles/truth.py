@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oracles.arithmetics import BEST, RATIONAL, Arithmetic
-from oracles.classes import ElementClass
+from oracles.classes import Classes, ElementClass
 from oracles.enclosure import Enclosure, Ground
 from oracles.formats import Array, Format
 from oracles.operator import Inputs, Mask, Operator
@@ -45,52 +45,63 @@ def arithmetic_for(op: Operator) -> Arithmetic:
 def compute_truth(op: Operator, inputs: Inputs, arithmetic: Arithmetic | None = None) -> tuple[Truth, ...]:
     """The exact results of ``op``, one :class:`Truth` per output."""
     arithmetic = arithmetic or arithmetic_for(op)
-    shapes = [output.shape(inputs) for output in op.outputs]
-    truths = [Truth(Enclosure.empty(s), np.zeros(s, inputs.fmt.dtype), arithmetic.ground) for s in shapes]
     classes = op.classify(inputs, "zero")
-    visible = op.visible(inputs)
-    for r in np.flatnonzero(visible.any(axis=-1)).tolist():
-        # A per-row output stands at its row; the others stand where the row is visible.
-        places = [slice(r, r + 1) if output.per_row else (r, np.flatnonzero(visible[r])) for output in op.outputs]
-        wanted = [c[p] == ElementClass.VALUE for c, p in zip(classes, places, strict=True)]
-        if any(w.any() for w in wanted):
-            solved = solve_row(op, _arguments(op, inputs, r, visible[r]), inputs.fmt, arithmetic, wanted)
-            for truth, place, (enclosure, rounded) in zip(truths, places, solved, strict=True):
-                truth.enclosure.put(place, enclosure)
-                truth.rounded[place] = rounded
+    enclosures = [Enclosure.empty(output.shape(inputs)) for output in op.outputs]
+    for r in _rows_with_values(op, inputs, classes):
+        results = arithmetic.evaluate(op.define, _arguments(op, inputs, r), FIRST_PRECISION)
+        for enclosure, place, result in zip(enclosures, _places(op, inputs, r), results, strict=True):
+            enclosure.put(place, result.enclosure())
+    truths, still_open = [], []
+    for enclosure, c in zip(enclosures, classes, strict=True):
+        rounded, decided = round_enclosure(enclosure, inputs.fmt)
+        truths.append(Truth(enclosure, rounded, arithmetic.ground))
+        still_open.append((c == ElementClass.VALUE) & ~(decided & _is_sharp(enclosure, inputs.fmt)))
+    for r in np.flatnonzero(sum(o.reshape(len(o), -1).any(axis=-1) for o in still_open if o.size)).tolist():
+        _decide_row(op, inputs, r, arithmetic, truths, [o[r] for o in still_open])
     return tuple(truths)
 
 
-def _arguments(op: Operator, inputs: Inputs, r: int, visible: Mask) -> dict[str, Any]:
+def _rows_with_values(op: Operator, inputs: Inputs, classes: tuple[Classes, ...]) -> list[int]:
+    """The rows on which the definition is evaluated."""
+    wanted = op.visible(inputs).any(axis=-1)
+    values = [(c == ElementClass.VALUE).reshape(len(c), -1).any(axis=-1) for c in classes if c.size]
+    return np.flatnonzero(wanted & np.logical_or.reduce(values)).tolist() if values else []
+
+
+def _places(op: Operator, inputs: Inputs, r: int) -> list[Any]:
+    """Where row ``r``'s results belong: a per-row output at its row, the others where the row is visible."""
+    return [slice(r, r + 1) if o.per_row else (r, np.flatnonzero(op.visible(inputs)[r])) for o in op.outputs]
+
+
+def _arguments(op: Operator, inputs: Inputs, r: int) -> dict[str, Any]:
     """The definition's arguments: row ``r``'s visible elements, the other inputs and the parameters, exactly."""
     others = {k: inputs.arrays[k].astype(np.float64) for k in op.optional if k != "mask" and k in inputs.arrays}
     parameters = {name: float(inputs.parameters[name]) for name in op.parameters}
-    return {"x": inputs.x[r].astype(np.float64)[visible], **others, **parameters}
+    return {"x": inputs.x[r].astype(np.float64)[op.visible(inputs)[r]], **others, **parameters}
 
 
-def solve_row(
-    op: Operator, arguments: dict[str, Any], fmt: Format, arithmetic: Arithmetic, wanted: list[Mask]
-) -> list[tuple[Enclosure, Array]]:
-    """Each output's enclosures and correctly rounded values for one row; ``wanted`` elements get decided."""
-    results = arithmetic.evaluate(op.define, arguments, FIRST_PRECISION)
-    solved, still_open = [], []
-    for result, wants in zip(results, wanted, strict=True):
-        enclosure = result.enclosure()
-        rounded, decided = round_enclosure(enclosure, fmt)
-        solved.append((enclosure, rounded))
-        still_open.append(np.flatnonzero(wants & ~(decided & _is_sharp(enclosure, fmt))).tolist())
+def _decide_row(
+    op: Operator, inputs: Inputs, r: int, arithmetic: Arithmetic, truths: list[Truth], still_open: list[Array]
+) -> None:
+    """Evaluate row ``r`` with more and more precision and write its open elements into ``truths``."""
+    arguments, places = _arguments(op, inputs, r), _places(op, inputs, r)
+    # Open elements as (output, index into the row's results).
+    wanted = [
+        (k, i)
+        for k, (output, o) in enumerate(zip(op.outputs, still_open, strict=True))
+        for i in ([0] if output.per_row else np.flatnonzero(o[places[k][1]]).tolist())
+    ]
     precision = FIRST_PRECISION
-    while any(still_open):
+    while wanted:
         precision *= 2
         results = arithmetic.evaluate(op.define, arguments, precision)
-        for k, (enclosure, rounded) in enumerate(solved):
-            intervals = {i: results[k].interval(i) for i in still_open[k]}
-            still_open[k] = [i for i, v in intervals.items() if not _settled(*v, fmt, precision)]
-            for i in intervals.keys() - still_open[k]:
-                low, high = intervals[i]
-                enclosure.put(i, Enclosure.around((low + high) / 2, (high - low) / 2))
-                rounded[i] = _round_interval(low, high, fmt)
-    return solved
+        intervals = {(k, i): results[k].interval(i) for k, i in wanted}
+        wanted = [place for place, ends in intervals.items() if not _settled(*ends, inputs.fmt, precision)]
+        for k, i in intervals.keys() - wanted:
+            low, high = intervals[k, i]
+            where = r if op.outputs[k].per_row else (r, places[k][1][i])
+            truths[k].enclosure.put(where, Enclosure.around((low + high) / 2, (high - low) / 2))
+            truths[k].rounded[where] = _round_interval(low, high, inputs.fmt)
 
 
 def _is_sharp(enclosure: Enclosure, fmt: Format) -> Mask:

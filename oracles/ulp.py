@@ -13,10 +13,11 @@ infinitely much elsewhere; NaN is no number and has no error here: non-finite va
 """
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from oracles.enclosure import Enclosure, Floats, Ints, floor_log2
+from oracles.enclosure import Enclosure, Ints, floor_log2
 from oracles.formats import Array, Format
 from oracles.rounding import round_enclosure, round_fraction
 
@@ -42,8 +43,11 @@ def ulp_exponents(exact: Enclosure, fmt: Format) -> Ints:
     return exponents
 
 
-def errors_in_ulps(computed: Array, exact: Enclosure, fmt: Format) -> Floats:
-    """Vectorised :func:`error_in_ulps`; NaN where ``computed`` is NaN, inf beyond the range of float64.
+def errors_in_ulps(
+    computed: Array, exact: Enclosure, fmt: Format, dtype: type[np.floating[Any]] = np.float64
+) -> Array:
+    """Vectorised :func:`error_in_ulps` in ``dtype``; NaN where ``computed`` is NaN, inf beyond the range of ``dtype``
+    (1e-12 where the exact float64 result is 0 is 2e311 ULP).
 
     Everything is scaled to the unit first, so that nothing overflows or is lost next to the exact value: there the
     subtraction of ``hi`` is exact (Sterbenz) and ``lo`` enters whole.
@@ -51,9 +55,10 @@ def errors_in_ulps(computed: Array, exact: Enclosure, fmt: Format) -> Floats:
     unit = ulp_exponents(exact, fmt)
     inward = np.clip(exact.exponent - unit, -5000, 5000).astype(np.int32)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        scaled = np.ldexp(computed.astype(np.float64), (-unit).astype(np.int32))
-        errors: Floats = np.abs((scaled - np.ldexp(exact.hi, inward)) - np.ldexp(exact.lo, inward))
-    infinite = np.isinf(computed.astype(np.float64))
+        scaled = np.ldexp(computed.astype(dtype), (-unit).astype(np.int32))
+        hi, lo = (np.ldexp(part.astype(dtype), inward) for part in (exact.hi, exact.lo))
+        errors: Array = np.abs((scaled - hi) - lo)
+        infinite = np.isinf(computed.astype(np.float64))
     if infinite.any():
         rounded, _ = round_enclosure(exact, fmt)
         errors = np.where(infinite, np.where(rounded == computed, 0.0, np.inf), errors)

@@ -9,22 +9,27 @@ operator, dtype, regime, rows x n, then a seed and what varies, or the bits them
 """
 
 import functools
+import math
 import re
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from oracles.cache import truth_of
 from oracles.catalogue import operator_named
 from oracles.formats import Array, Format, format_named
 from oracles.operator import Inputs, Operator
 from oracles.rounding import round_floats
+from oracles.truth import Truth
 from properties.masks import hide, mask_named
 from properties.recorded import block_named
 from properties.regimes import REGIMES
 from properties.source import PCG64Source, normals
 
 RECORDED = ("real_rows", "user_rows")
+# Drawn cases of more elements are slips of the keyboard, and would take all memory there is.
+MOST_ELEMENTS = 2**24
 DEFAULT_EPS = {"rms_norm": 1e-6, "layer_norm": 1e-5}
 
 
@@ -64,12 +69,14 @@ class Case:
         operator, _ = operator_named(self.op), format_named(self.dtype)
         if self.regime not in (*REGIMES, *RECORDED):
             raise ValueError(f"unknown regime {self.regime!r}: expected one of {', '.join((*REGIMES, *RECORDED))}")
-        if self.regime == "masks" and self.mask is None and self.mask_bits is None:
+        if self.regime in RECORDED and self.block is None and self.x is None:
+            raise ValueError(f"{self.regime} are read from a block: expected block=NAME in the case, as reports print")
+        if self.regime == "masks" and self.mask is None and self.x is None:
             object.__setattr__(self, "mask", "each")
         if self.eps is None and "eps" in operator.parameters:
             object.__setattr__(self, "eps", DEFAULT_EPS[self.op])
         if self.eps is not None:
-            object.__setattr__(self, "eps", float(np.float32(self.eps)))  # exactly a float32, as kernels take it
+            object.__setattr__(self, "eps", _float32(self.eps))  # exactly a float32, as kernels take it
 
     @property
     def operator(self) -> Operator:
@@ -122,13 +129,31 @@ class Case:
     @functools.cached_property
     def inputs(self) -> Inputs:
         """The arrays and parameters this case stands for. Read-only: calls get copies."""
-        arrays = self._recorded() if self.block else self._explicit() if self.x is not None else self._drawn()
+        self._refuse_mixtures()
+        recorded = self.block is not None
+        arrays = self._recorded() if recorded else self._explicit() if self.x is not None else self._drawn()
         for array in arrays.values():
             array.setflags(write=False)
         return Inputs(self.fmt, arrays, {} if self.eps is None else {"eps": self.eps})
 
+    @functools.cached_property
+    def truths(self) -> tuple[Truth, ...]:
+        """The exact results, computed once for everybody who stands this case."""
+        return truth_of(self.operator, self.inputs)
+
+    def _refuse_mixtures(self) -> None:
+        """What would be passed over in silence is refused: bits without x, and draws beside an explicit x."""
+        drawn = [name for name in ("mask", "weight", "bias", "block") if getattr(self, name)]
+        bits = [name for name in ("mask_bits", "weight_bits", "bias_bits") if getattr(self, name) is not None]
+        if bits and self.x is None:
+            raise ValueError(f"{', '.join(bits)} in case {self.id} without x: expected x=BITS too")
+        if drawn and self.x is not None:
+            raise ValueError(f"{', '.join(drawn)} in case {self.id} beside x: expected only the bits of others")
+
     def _drawn(self) -> dict[str, Array]:
         """Every row has a stream of its own: row r does not depend on how many others there are."""
+        if max(self.rows, self.n, self.rows * self.n) > MOST_ELEMENTS:
+            raise ValueError(f"case {self.id} is too large: expected at most {MOST_ELEMENTS:,} rows, n and elements")
         regime, fmt = REGIMES[self.regime], self.fmt
         x = np.zeros((self.rows, self.n), fmt.dtype)
         mask = np.ones((self.rows, self.n), np.bool_)
@@ -162,12 +187,15 @@ class Case:
         return {name: round_floats(a, self.fmt) for name, a in arrays.items()}
 
     def _explicit(self) -> dict[str, Array]:
-        arrays = {"x": _from_hex(self.x or "", self.fmt).reshape(self.rows, self.n)}
+        shape = (self.rows, self.n)
+        arrays = {"x": _shaped("x", _from_hex(self.x or "", self.fmt), shape)}
         if self.mask_bits is not None:
-            arrays["mask"] = np.array([c == "1" for c in self.mask_bits], np.bool_).reshape(self.rows, self.n)
+            if not set(self.mask_bits) <= {"0", "1"}:
+                raise ValueError(f"mask_bits={self.mask_bits} in case {self.id}: expected 0 and 1 only")
+            arrays["mask"] = _shaped("mask_bits", np.array([c == "1" for c in self.mask_bits], np.bool_), shape)
         for name, bits in (("weight", self.weight_bits), ("bias", self.bias_bits)):
             if bits is not None:
-                arrays[name] = _from_hex(bits, self.fmt)
+                arrays[name] = _shaped(f"{name}_bits", _from_hex(bits, self.fmt), (self.n,))
         return arrays
 
 
@@ -195,8 +223,22 @@ def _from_hex(text: str, fmt: Format) -> Array:
         raise ValueError(f"{text!r} is not a list of {fmt.name} bit patterns in hex, joined by dots") from None
 
 
+def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    if values.size != math.prod(shape):
+        raise ValueError(f"{name} holds {values.size} elements: expected {'x'.join(map(str, shape))}")
+    return values.reshape(shape)
+
+
+def _float32(eps: float) -> float:
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(eps))
+    if not 0 <= rounded < math.inf:
+        raise ValueError(f"eps={eps!r}: expected a number from 0 to the largest float32")
+    return rounded
+
+
 def _number(name: str, value: str, text: str) -> float:
     try:
-        return float(np.float32(value))
+        return float(value)
     except ValueError:
         raise ValueError(f"{name}={value!r} in case {text!r} is not a number") from None

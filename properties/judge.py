@@ -142,10 +142,11 @@ def judge(computed: Array, e: Expectation) -> Judgement:
     value = e.classes == ElementClass.VALUE
     with np.errstate(all="ignore"):
         compared = (e.classes != ElementClass.ANY) & ~(value & np.isposinf(e.bound))
-        errors = errors_in_ulps(computed, exact, fmt)
-        unit = np.ldexp(e.magnitude.dtype.type(1), ulp_exponents(exact, fmt).astype(np.int32))
-        distance = errors.astype(unit.dtype) * unit
-        slack = np.ldexp(exact.radius.astype(unit.dtype), np.clip(exact.exponent, -40_000, 40_000).astype(np.int32))
+        wide = e.magnitude.dtype.type
+        errors = errors_in_ulps(computed, exact, fmt, wide)
+        unit = np.ldexp(wide(1), ulp_exponents(exact, fmt).astype(np.int32))
+        distance = errors * unit
+        slack = np.ldexp(exact.radius.astype(wide), np.clip(exact.exponent, -40_000, 40_000).astype(np.int32))
         overflows = e.magnitude + e.bound + e.half_ulp >= fmt.largest + _last_half_ulp(fmt, unit.dtype)
         right_infinity = np.isinf(computed.astype(np.float64)) & overflows & (np.sign(computed) == np.sign(exact.hi))
         special = compared & np.where(value, (got != ElementClass.VALUE) & ~right_infinity, got != e.classes)
@@ -156,7 +157,7 @@ def judge(computed: Array, e: Expectation) -> Judgement:
         if e.max_ulp is not None:
             used = errors / e.max_ulp
             over, undecided = number & (errors > e.max_ulp), np.zeros_like(number)
-    errors = np.where(number, errors, np.nan)
+        errors = np.where(number, errors, np.nan).astype(np.float64)
     return Judgement(
         computed=computed,
         expectation=e,

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from gpu_impls.call import Run, call
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
-from oracles.cache import truth_of
 from oracles.operator import Inputs
 from properties.case import Case, explicit_case
 from properties.explain import story
@@ -84,8 +83,7 @@ def verdict(implementation: Implementation, case: Case, run: Run | None = None) 
     run = run or call(implementation, case.inputs)
     if run.reason is not None:
         return Verdict(implementation, case, run, ())
-    truths = truth_of(case.operator, case.inputs)
-    expectations = expect(case.operator, case.inputs, truths, implementation.contract)
+    expectations = expect(case.operator, case.inputs, case.truths, implementation.contract)
     judgements = tuple(judge(o, e) for o, e in zip(run.outputs, expectations, strict=True))
     return Verdict(implementation, case, run, judgements)
 

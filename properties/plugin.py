@@ -35,6 +35,11 @@ def pairs(config: pytest.Config) -> Iterator[tuple[Implementation, str]]:
             yield implementation, dtype
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Wrong options are refused in one line here; while tests are collected they would be errors of each module."""
+    selected(session.config)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """``pair`` is every (implementation, dtype); ``law_case`` every law that such a pair claims."""
     if "pair" in metafunc.fixturenames:

@@ -7,12 +7,13 @@ length.
 """
 
 import functools
-import zipfile
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from pathlib import Path
+from typing import Any
 
+import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 from oracles.enclosure import Floats
 
@@ -57,18 +58,20 @@ def load_user_rows(path: str) -> dict[str, Block]:
         ValueError: no such file, not an npz, or nothing numeric with rows in it.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:  # np.load may leave it open
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise ValueError(f"no such file: {path} (expected an .npz written by numpy.savez)") from None
-    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a dozen types, from NumPy, zipfile and zlib: it is the file that cannot be read
         raise ValueError(f"{path} is not a readable .npz file (write it with numpy.savez): {error}") from None
-    numeric = {k: v.astype(np.float64) for k, v in arrays.items() if v.dtype.kind in "fiuV" and v.ndim and v.size}
+    numeric = {k: _widened(v) for k, v in arrays.items() if _is_numeric(v) and v.ndim and v.size}
     affine = {k: numeric.pop(k) for k in ("weight", "bias") if k in numeric and numeric[k].ndim == 1}
     _USER.clear()
     for name, values in numeric.items():
         rows = _as_rows(values)
         block = Block(_identifier(name), rows)
+        if block.name in _USER:
+            raise ValueError(f"{path} holds two arrays that are both block {block.name} in case IDs: rename {name!r}")
         fitting = {k: v for k, v in affine.items() if v.size == rows.shape[-1]}
         _USER[block.name] = replace(block, **fitting)
     if not _USER:
@@ -86,10 +89,22 @@ def block_named(regime: str, name: str) -> Block:
     return blocks[name]
 
 
+# What NumPy reads bfloat16 back as: it does not know the name, only the size.
+_SAVED_BFLOAT16 = np.dtype("V2")
+
+
+def _is_numeric(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "fiu" or values.dtype == _SAVED_BFLOAT16
+
+
+def _widened(values: NDArray[Any]) -> Floats:
+    return (values.view(ml_dtypes.bfloat16) if values.dtype == _SAVED_BFLOAT16 else values).astype(np.float64)
+
+
 def _as_rows(values: Floats) -> Floats:
     return values.reshape(-1, values.shape[-1])
 
 
 def _identifier(name: str) -> str:
     """A block's name as part of a case ID."""
-    return "".join(c if c.isalnum() or c in "_-." else "_" for c in Path(name).name)
+    return "".join(c if c.isalnum() or c in "_-." else "_" for c in name) or "_"

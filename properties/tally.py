@@ -7,6 +7,7 @@ percentiles are derived.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import ceil, inf, ldexp
 
 import numpy as np
@@ -17,6 +18,8 @@ from properties.judge import Judgement
 
 # Errors are summed as integers in units of 2**-20 ULP: addition of floats is not associative.
 _UNIT_BITS = 20
+# Below it, 2**27 errors in these units add up within int64.
+_SMALL = 2.0**16
 # The histogram's bins: 64 to a binade, so that a percentile is right to 1.6 %. Bin -inf is 0, bin inf is infinite.
 _BINS = 64
 # From this condition number on, and an error of more than 4 ULP, "the data did it" is worth saying.
@@ -25,15 +28,15 @@ TELLING_CONDITION, TELLING_ERROR = 1e3, 4.0
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest error, where it is, and the condition number there."""
+    """The largest error, where it is, and the condition number there. An error of -1 says that none was measured."""
 
-    error: float = -1.0
+    error: float = -inf
     place: str = ""
     condition: float = 0.0
 
     def __or__(self, other: "Worst") -> "Worst":
-        """The larger error; of equal ones the first place in the order of text."""
-        return min(self, other, key=lambda w: (-w.error, w.place))
+        """The larger error; of equal ones the larger condition number, then the first place in the order of text."""
+        return min(self, other, key=lambda w: (-w.error, -w.condition, w.place))
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Tally:
     def mean_ulp(self) -> float:
         if self.histogram[inf]:
             return inf
-        return ldexp(self.error_sum / self.numbers, -_UNIT_BITS) if self.numbers else 0.0
+        return float(Fraction(self.error_sum, self.numbers << _UNIT_BITS)) if self.numbers else 0.0
 
     def percentile(self, share: float) -> float:
         """The upper end of the histogram's bin that holds this share of the errors."""
@@ -124,8 +127,8 @@ def tally(judgement: Judgement, case_id: str) -> Tally:
         rows_not_judged=sum(reason is not None for reason in unjudged),
         max_row_ulp=_largest(judgement.row_errors),
         bound_used=_largest(judgement.used),
-        largest=_worst(judgement, np.where(numbers, judgement.errors, -1.0), case_id),
-        failed=_worst(judgement, _failure_rank(judgement), case_id),
+        largest=_worst(judgement, np.where(numbers, judgement.errors, -1.0), case_id) or Worst(-1.0, case_id),
+        failed=_worst(judgement, _failure_rank(judgement), case_id) or Worst(),
         error_sum=_integer_sum(errors),
         histogram=_histogram(errors),
         reasons=_reasons(judgement),
@@ -135,8 +138,14 @@ def tally(judgement: Judgement, case_id: str) -> Tally:
 def tally_without_result(elements: int, rows: int, reason: Reason, case_id: str) -> Tally:
     """A run that gave nothing to compare."""
     not_judged = rows if reason.outcome is Outcome.NOT_JUDGED else 0
-    failed = Worst(inf, case_id) if reason.outcome is Outcome.FAIL else Worst()
-    return Tally(elements=elements, rows=rows, rows_not_judged=not_judged, failed=failed, reasons=Counter({reason: 1}))
+    return Tally(
+        elements=elements,
+        rows=rows,
+        rows_not_judged=not_judged,
+        largest=Worst(-1.0, case_id),
+        failed=Worst(inf, case_id) if reason.outcome is Outcome.FAIL else Worst(),
+        reasons=Counter({reason: 1}),
+    )
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:
@@ -152,10 +161,12 @@ def _failure_rank(judgement: Judgement) -> Floats:
     return np.where(judgement.failed, rank, -1.0)
 
 
-def _worst(judgement: Judgement, rank: Floats, case_id: str) -> Worst:
+def _worst(judgement: Judgement, rank: Floats, case_id: str) -> Worst | None:
+    """The largest rank, ties as in :meth:`Worst.__or__`, so that any split of the rows gives the same; None below 0."""
     if not rank.size or rank.max() < 0:
-        return Worst()
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(rank)), rank.shape))
+        return None
+    condition = np.where(rank == rank.max(), judgement.expectation.condition, -1.0)
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(condition)), rank.shape))
     place = f"{case_id}@{'.'.join(map(str, index))}"
     return Worst(float(rank[index]), place, float(judgement.expectation.condition[index]))
 
@@ -167,9 +178,9 @@ def _largest(values: Floats) -> float:
 
 def _integer_sum(errors: Floats) -> int:
     finite = errors[np.isfinite(errors)]
-    small = finite[finite < 2.0**20]
+    small = finite[finite < _SMALL]
     total = int(np.rint(np.ldexp(small, _UNIT_BITS)).astype(np.int64).sum())
-    return total + sum(int(e) << _UNIT_BITS for e in finite[finite >= 2.0**20].tolist())
+    return total + sum(round(Fraction(e) * 2**_UNIT_BITS) for e in finite[finite >= _SMALL].tolist())
 
 
 def _histogram(errors: Floats) -> Counter[float]:

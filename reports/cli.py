@@ -6,8 +6,10 @@ Exit codes: 0 done (whatever the outcomes), 2 bad input with one line that says 
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from rich.console import Console
+from rich.markup import escape
 
 from gpu_impls.registry import Implementation, implementations, load_built_in, load_file
 from properties.recorded import Block, load_user_rows
@@ -18,7 +20,7 @@ from reports.plan import Plan
 from reports.replay import replay
 from reports.run import measure
 from reports.tables import summary, table
-from reports.write import writable_folder, write_report
+from reports.write import FILES, writable_folder, write_report
 
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130
 
@@ -30,16 +32,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=False)
     try:
         return int(options.run(options, console))
-    except ValueError as error:
-        print(f"trueulp: {error}", file=sys.stderr)
+    except (ValueError, OSError) as error:  # OSError: a disk that is full, say
+        print(f"trueulp: {' '.join(str(error).splitlines())}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("trueulp: interrupted", file=sys.stderr)
         return INTERRUPTED
 
 
+class Parser(argparse.ArgumentParser):
+    """Answers bad options in one line; ``--help`` tells the rest."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="trueulp", description="The true numerical error of GPU kernels, in ULPs, against certified values."
     )
     top.add_argument("--version", action="version", version=f"trueulp {__version__}")
@@ -76,7 +85,7 @@ def _selection(command: argparse.ArgumentParser) -> None:
 
 
 def _seed(text: str) -> int:
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 
@@ -113,7 +122,7 @@ def run_report(options: argparse.Namespace, console: Console) -> int:
     summed = summary(measured)
     write_report(folder, measured, summed, environment())
     print_summary(console, measured, summed, {i.id for i in chosen if i.contract.known_faulty})
-    console.print(f"Written to {folder}: measurements.csv, summary.csv, summary.md, environment.json", highlight=False)
+    console.print(f"Written to {escape(str(folder))}: {', '.join(FILES)}", highlight=False)
     if not finished:
         console.print("[yellow]Interrupted: the tables hold what was measured until then.[/]")
     return OK if finished else INTERRUPTED
@@ -126,7 +135,7 @@ def run_replay(options: argparse.Namespace, console: Console) -> int:
 
 
 def _blocks(data: str | None) -> tuple[Block, ...]:
-    return tuple(load_user_rows(data).values()) if data else ()
+    return () if data is None else tuple(load_user_rows(data).values())
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Plan:
             length_cases(op, dtype, longest, seed=self.seed),
             special_cases(op, dtype, seed=self.seed),
             mask_cases(op, dtype, seed=self.seed),
-            affine_cases(op, dtype, lengths=(33,)),
+            affine_cases(op, dtype, lengths=(33,), seed=self.seed),
             real_cases(op, dtype, rows=8 if self.quick else 40),
         )
         for block in self.blocks:

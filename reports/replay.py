@@ -1,5 +1,7 @@
 """``trueulp replay``: one case again, digit by digit."""
 
+import re
+
 from rich.console import Console
 from rich.markup import escape
 
@@ -15,11 +17,10 @@ def parse_place(text: str) -> tuple[Case, tuple[int, ...] | None]:
     case = Case.parse(case_id)
     if not at:
         return case, None
-    try:
-        index = tuple(int(part) for part in place.split("."))
-    except ValueError:
-        raise ValueError(f"cannot read place {place!r} in {text!r}: expected CASE@row or CASE@row.element") from None
-    if len(index) > 2 or any(i >= size for i, size in zip(index, (case.rows, case.n), strict=False)):
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", place):
+        raise ValueError(f"cannot read place {place!r} in {text!r}: expected CASE@row or CASE@row.element")
+    index = tuple(int(part) for part in place.split("."))
+    if any(i >= size for i, size in zip(index, (case.rows, case.n), strict=False)):
         raise ValueError(f"place {place!r} is outside of case {case_id}: {case.rows} rows of {case.n} elements")
     return case, index
 
@@ -31,8 +32,8 @@ def replay(console: Console, text: str, implementations: list[Implementation]) -
     if not takers:
         known = ", ".join(f"{i.name} ({', '.join(i.contract.dtypes)})" for i in implementations if i.op == case.op)
         raise ValueError(f"no implementation of {case.op} takes {case.dtype} here: there are {known or 'none'}")
-    console.print(f"[bold]{escape(case.id)}[/]", soft_wrap=True, highlight=False)
     verdicts = [verdict(i, case) for i in takers]
+    console.print(f"[bold]{escape(case.id)}[/]", soft_wrap=True, highlight=False)
     for v in verdicts:
         console.print()
         console.print(f"[bold]{escape(v.implementation.name)}[/]")

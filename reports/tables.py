@@ -21,7 +21,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """One row per (operator, implementation, dtype, output): the worst of everything and where it was.
 
     ``fails``, ``passes`` and ``not judged`` count measurements. ``worst_regime`` and ``worst_case`` point to the
-    first failure if there is one, else to the largest share of the bound.
+    largest share of the bound; if there are failures, among those of the reason that is shown.
     """
     rows = [_summarise(dict(zip(SUMMARY_KEY, key, strict=True)), group) for key, group in measured.groupby(SUMMARY_KEY)]
     return pd.DataFrame(rows)
@@ -32,7 +32,9 @@ def _summarise(key: dict[str, str], group: pd.DataFrame) -> dict[str, object]:
     failing = group[outcomes == Outcome.FAIL]
     judged = group[outcomes != Outcome.NOT_JUDGED]
     shown = failing if len(failing) else judged if len(judged) else group
-    worst = shown.sort_values(["bound_used", "max_ulp"], ascending=False, kind="stable").iloc[0]
+    reason = str(Reason.worst([Reason(r) for r in shown["reason"]]))
+    pointed_to = failing[failing["reason"] == reason] if len(failing) else shown
+    worst = pointed_to.sort_values(["bound_used", "max_ulp"], ascending=False, kind="stable").iloc[0]
     return {
         **key,
         "measurements": len(group),
@@ -47,7 +49,7 @@ def _summarise(key: dict[str, str], group: pd.DataFrame) -> dict[str, object]:
         "passes": int((outcomes == Outcome.PASS).sum()),
         "not_judged": int((outcomes == Outcome.NOT_JUDGED).sum()),
         "outcome": _outcome(outcomes),
-        "reason": str(Reason.worst([Reason(r) for r in shown["reason"]])),
+        "reason": reason,
         "worst_regime": worst["regime"],
         "worst_case": worst["worst_case"],
     }

@@ -1,6 +1,8 @@
 """The files of a report: measurements.csv, summary.csv, summary.md, environment.json."""
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,14 @@ import pandas as pd
 
 from reports.tables import not_judged
 
+FILES = ("measurements.csv", "summary.csv", "summary.md", "environment.json")
 MD_COLUMNS = ["op", "impl", "dtype", "max_ulp", "max_row_ulp", "misrounded_share", "bound_used", "outcome", "reason"]
 
 
 def writable_folder(path: str) -> Path:
     """The folder, made if need be. Raises ``ValueError`` where nothing can be written, before anything is measured."""
+    if not path:
+        raise ValueError("--out is empty: give a folder")
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -21,6 +26,9 @@ def writable_folder(path: str) -> Path:
         probe.unlink()
     except OSError as error:
         raise ValueError(f"cannot write to --out {path}: {error.strerror or error} (give a folder you own)") from None
+    for file in map(folder.joinpath, FILES):
+        if file.exists() and not (file.is_file() and os.access(file, os.W_OK)):
+            raise ValueError(f"cannot write to --out {path}: {file.name} there is no file that can be overwritten")
     return folder
 
 
@@ -40,10 +48,9 @@ def summary_markdown(measured: pd.DataFrame, summed: pd.DataFrame) -> str:
     failing = summed[summed["fails"] > 0]
     if len(failing):
         parts += ["## Failures", ""]
-        parts += [
-            f"- {row.op} {row.impl} {row.dtype}: {row.reason} in {row.worst_regime}: `trueulp replay {row.worst_case}`"
-            for row in failing.itertuples()
-        ]
+        for row in failing.itertuples():
+            where = f"{row.op} {markdown_cell(row.impl)} {row.dtype}: {row.reason} in {row.worst_regime}"
+            parts += [f"- {where}: `trueulp replay {row.worst_case}`"]
         parts += [""]
     undone = not_judged(measured)
     if len(undone):
@@ -53,11 +60,15 @@ def summary_markdown(measured: pd.DataFrame, summed: pd.DataFrame) -> str:
 
 def markdown(frame: pd.DataFrame) -> str:
     """A Markdown table; floats in four digits."""
-    cells = [[format_cell(v) for v in row] for row in frame.itertuples(index=False)]
+    cells = [[markdown_cell(v) for v in row] for row in frame.itertuples(index=False)]
     lines = [list(frame.columns), ["---"] * len(frame.columns), *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def markdown_cell(value: object) -> str:
+    """A value as text: names of implementations are anybody's, ``<lambda>`` among them."""
+    return re.sub(r"([\\`*|<\[\]])", r"\\\1", format_cell(value))
+
+
 def format_cell(value: object) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")
+    return f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split())

@@ -58,16 +58,16 @@ class Balls:
 
 def _ball(value: Any) -> tuple[Fraction, Fraction]:
     """Midpoint and radius, exactly; what lies far below every format is 0 and a radius that covers it."""
-    middle, above = _fraction(value.mid())
-    radius, beyond = _fraction(value.rad())
+    middle, above = _fraction(value.mid(), FAR_BELOW)
+    radius, beyond = _fraction(value.rad(), 10 * FAR_BELOW)  # 802 + exp(-802) is no tie for bfloat16
     return middle, radius + above + beyond
 
 
-def _fraction(point: Any) -> tuple[Fraction, Fraction]:
-    """An exact ball's value, and a bound on what was left out of it because it is far below every format."""
+def _fraction(point: Any, far_below: int) -> tuple[Fraction, Fraction]:
+    """An exact ball's value, and a bound on what was left out of it because it is below ``2**far_below``."""
     mantissa, exponent = (int(part) for part in point.man_exp())
-    if mantissa and exponent + mantissa.bit_length() < FAR_BELOW:
-        return Fraction(0), Fraction(2) ** FAR_BELOW
+    if mantissa and exponent + mantissa.bit_length() < far_below:
+        return Fraction(0), Fraction(2) ** far_below
     return mantissa * Fraction(2) ** exponent, Fraction(0)
 
 
@@ -82,7 +82,11 @@ class Flint:
             return [Balls(v, precision) for v in definition(self, **convert(row, arb))]
 
     def exp(self, v: Vector) -> Vector:
-        return objects([b.exp() for b in v])
+        # exp(-b) < 2**-1.4b. What is far below every format and below this precision is 0 give or take that: a long
+        # row with one dominant element would otherwise spend minutes on digits that nobody reads.
+        below = max(-FAR_BELOW, ctx.prec)
+        limit, nothing = arb(-below), arb(0, arb(2) ** -(7 * below // 5))
+        return objects([nothing if b < limit else b.exp() for b in v])
 
     def log(self, v: Vector) -> Vector:
         return objects([b.log() for b in v])

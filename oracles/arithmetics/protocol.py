@@ -17,9 +17,9 @@ Vector = NDArray[Any]
 Definition = Callable[..., tuple[Vector, ...]]
 
 
-# 2**FAR_BELOW is far under half the smallest subnormal of every format: results below it are 0 give or take that,
-# which saves the arithmetics from writing out numbers such as exp(-1e30).
-FAR_BELOW = -2400
+# 2**FAR_BELOW is 2**-35 of the smallest subnormal of float64: results below it are 0 give or take that, which saves
+# the arithmetics from writing out numbers such as exp(-1e30).
+FAR_BELOW = -1110
 
 
 class Result(Protocol):

@@ -1,0 +1,91 @@
+"""Ctrl-C in the middle of ``trueulp report``: what was measured until then is kept and written."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from reporting import KERNELS, read, run
+
+from reports.write import FILES
+
+# One case per regime: kernels run one after the other on each, in the order of the file.
+SELECTION = ("--op", "sum", "--dtype", "float32", "--quick", "--impls", KERNELS)
+REGIMES = ("--regime", "absorbed", "--regime", "near_ties", "--regime", "standard_normal")
+
+
+def test_what_was_measured_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """The third call of one kernel is interrupted, after two of it and three of the one before it."""
+    chosen = ("--impl", "right", "--impl", "interrupted")
+    assert run("report", *SELECTION, *REGIMES, *chosen, "--out", tmp_path) == 130
+    measured = read(tmp_path)
+    assert measured.groupby("impl").size().to_dict() == {"right": 3, "interrupted": 2}
+    assert set(measured["outcome"]) == {"pass"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(FILES)
+    assert read(tmp_path, "summary.csv")["measurements"].tolist() == [2, 3]
+    assert "Interrupted: the tables hold what was measured until then." in capsys.readouterr().out
+
+
+def test_kept_rows_are_those_of_a_whole_run(tmp_path: Path):
+    chosen = ("--impl", "right", "--impl", "interrupted")
+    run("report", *SELECTION, *REGIMES, *chosen, "--out", tmp_path / "part")
+    run("report", *SELECTION, *REGIMES, "--impl", "right", "--out", tmp_path / "whole")
+    part, whole = read(tmp_path / "part"), read(tmp_path / "whole")
+    part = part[part["impl"] == "right"].reset_index(drop=True)
+    assert part.to_dict() == whole.to_dict()
+
+
+def test_an_interrupt_before_anything_was_measured_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reports.run.verdict", interrupt)
+    assert run("report", *SELECTION, *REGIMES, "--out", tmp_path) == 130
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err.splitlines() == ["trueulp: interrupted"]
+
+
+def test_an_interrupted_replay_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reports.replay.verdict", interrupt)
+    assert run("replay", "sum:float32:absorbed:8x33:s0", "--impl", "kahan") == 130
+    assert capsys.readouterr().err.splitlines() == ["trueulp: interrupted"]
+
+
+# A shell may have started these tests with SIGINT ignored; Ctrl-C in a terminal finds Python's own handler.
+PROGRAM = (
+    "import signal, sys; from reports.cli import main; "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main(sys.argv[1:]))"
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals to another process are sent the POSIX way")
+def test_a_real_signal(tmp_path: Path):
+    """The kernel's third call lasts until the signal comes."""
+    marker = tmp_path / "third call"
+    arguments = ("report", *SELECTION, *REGIMES, "--impl", "slow", "--out", str(tmp_path / "out"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        env={**os.environ, "TRUEULP_TEST_MARKER": str(marker)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not marker.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        printed, complaints = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, complaints) == (130, "")
+    assert "Interrupted" in printed
+    assert len(read(tmp_path / "out")) == 2
