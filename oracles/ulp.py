@@ -43,9 +43,7 @@ def ulp_exponents(exact: Enclosure, fmt: Format) -> Ints:
     return exponents
 
 
-def errors_in_ulps(
-    computed: Array, exact: Enclosure, fmt: Format, dtype: type[np.floating[Any]] = np.float64
-) -> Array:
+def errors_in_ulps(computed: Array, exact: Enclosure, fmt: Format, dtype: type[np.floating[Any]] = np.float64) -> Array:
     """Vectorised :func:`error_in_ulps` in ``dtype``; NaN where ``computed`` is NaN, inf beyond the range of ``dtype``
     (1e-12 where the exact float64 result is 0 is 2e311 ULP).
 

@@ -158,13 +158,14 @@ def judge(computed: Array, e: Expectation) -> Judgement:
             used = errors / e.max_ulp
             over, undecided = number & (errors > e.max_ulp), np.zeros_like(number)
         errors = np.where(number, errors, np.nan).astype(np.float64)
+        used = np.where(number & e.judged, used, np.nan).astype(np.float64)
     return Judgement(
         computed=computed,
         expectation=e,
         compared=compared,
         errors=errors,
         row_errors=errors * _row_share(exact, fmt),
-        used=np.where(number & e.judged, used, np.nan).astype(np.float64),
+        used=used,
         misrounded=number & (fmt.bits(computed + fmt.dtype.type(0)) != fmt.bits(e.truth.rounded + fmt.dtype.type(0))),
         special=special,
         over=over,

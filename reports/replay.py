@@ -15,6 +15,7 @@ def parse_place(text: str) -> tuple[Case, tuple[int, ...] | None]:
     """``CASE`` or ``CASE@row.element``. Raises ``ValueError`` where either cannot be read or does not exist."""
     case_id, at, place = text.partition("@")
     case = Case.parse(case_id)
+    _ = case.inputs  # bits or blocks that do not make up the case are refused here
     if not at:
         return case, None
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", place):
@@ -25,19 +26,15 @@ def parse_place(text: str) -> tuple[Case, tuple[int, ...] | None]:
     return case, index
 
 
-def replay(console: Console, text: str, implementations: list[Implementation]) -> None:
-    """Print the case's input and, for every implementation that takes it, the element asked for or its worst one."""
-    case, index = parse_place(text)
-    takers = [i for i in implementations if i.op == case.op and case.dtype in i.contract.dtypes]
-    if not takers:
-        known = ", ".join(f"{i.name} ({', '.join(i.contract.dtypes)})" for i in implementations if i.op == case.op)
-        raise ValueError(f"no implementation of {case.op} takes {case.dtype} here: there are {known or 'none'}")
-    verdicts = [verdict(i, case) for i in takers]
+def print_replay(
+    console: Console, case: Case, index: tuple[int, ...] | None, implementations: list[Implementation]
+) -> None:
+    """The case's input and, for every implementation, the element asked for or its worst one."""
     console.print(f"[bold]{escape(case.id)}[/]", soft_wrap=True, highlight=False)
-    for v in verdicts:
+    for implementation in implementations:
         console.print()
-        console.print(f"[bold]{escape(v.implementation.name)}[/]")
-        for name, line in _lines(v, index).items():
+        console.print(f"[bold]{escape(implementation.name)}[/]")
+        for name, line in _lines(verdict(implementation, case), index).items():
             console.print(f"  {name:<12} {line}", soft_wrap=True, markup=False, highlight=False)
 
 

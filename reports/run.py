@@ -8,8 +8,8 @@ from reports.measurement import Measurement, Partial, collect, partials
 from reports.plan import Plan
 
 
-def measure(plan: Plan, console: Console) -> tuple[list[Measurement], bool]:
-    """The plan's measurements, and whether it was carried out to the end (Ctrl-C ends it early)."""
+def measure(plan: Plan, console: Console) -> tuple[list[Measurement], BaseException | None]:
+    """The plan's measurements, and what ended it early, if anything did: Ctrl-C, or an error of ours."""
     units = list(plan.units())
     parts: list[Partial] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -21,6 +21,6 @@ def measure(plan: Plan, console: Console) -> tuple[list[Measurement], bool]:
                 for implementation in implementations:
                     parts += partials(verdict(implementation, case))
                 progress.advance(task)
-        except KeyboardInterrupt:
-            return collect(parts), False
-    return collect(parts), True
+        except BaseException as error:  # nothing measured so far is lost: the caller tells, then raises it again
+            return collect(parts), error
+    return collect(parts), None

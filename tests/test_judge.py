@@ -79,12 +79,14 @@ def test_one_wrong_element_does_not_hide_among_right_ones(
     assert reasons(row_case(op, row), computed) == verdicts
 
 
+@each_format
 @pytest.mark.parametrize("hidden", [NAN, INF, 7.0])
-def test_hidden_elements_are_exactly_zero_unless_the_row_is_spoilt(hidden: float):
-    case = row_case("softmax", [1.0, hidden], mask=[True, False])
+def test_hidden_elements_are_exactly_zero_unless_the_row_is_spoilt(hidden: float, dtype: str):
+    case = row_case("softmax", [1.0, hidden], dtype, mask=[True, False])
     assert reasons(case, [1.0, 0.0]) == [WITHIN, WITHIN]
-    assert reasons(case, [1.0, 1e-45]) == [WITHIN, OVER]
-    spoilt = row_case("softmax", [NAN, hidden], mask=[True, False])
+    for leaked in (case.fmt.smallest_subnormal, 2.0**-14, 1.0):
+        assert reasons(case, [1.0, leaked]) == [WITHIN, OVER]
+    spoilt = row_case("softmax", [NAN, hidden], dtype, mask=[True, False])
     assert reasons(spoilt, [NAN, 7.0]) == [WITHIN, Reason.NOTHING]
 
 

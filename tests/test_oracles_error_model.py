@@ -125,6 +125,13 @@ def test_rows_of_a_mean_far_above_their_spread_decide_nothing(n: int):
     assert undecided(given(F32, rows, eps=1e-5)) == [False, False, True]
 
 
+@pytest.mark.parametrize(("largest_bound", "expected"), [(1.0, False), (np.nextafter(1.0, 2), True)], ids=str)
+def test_a_row_decides_nothing_where_its_largest_bound_exceeds_half_its_largest_output(largest_bound, expected):
+    outputs, bounds = np.array([[-2.0, 0.5, 1.5]]), np.array([[0.1, 0.2, largest_bound]])
+    decide = OPERATORS["layer_norm"].undecided
+    assert decide(given(F32, [1, 2, 3], eps=1e-5), (outputs,), (bounds,)).tolist() == [expected]
+
+
 def test_a_sharper_claim_decides_more():
     inputs = given(F32, shifted(2.0**18, 512), eps=1e-5)
     assert undecided(inputs) == [True]

@@ -95,6 +95,8 @@ def test_the_digest_tells_every_bit_apart():
         given(f32, [2, 1]),
         given(f32, [[1], [2]]),
         given(bf16, [1, 2]),
+        given(bf16, [0, 0]),
+        given(FORMATS["float16"], [0, 0]),
         given(f32, [0, 2]),
         given(f32, [-0.0, 2]),
         given(f32, [NAN, 2]),

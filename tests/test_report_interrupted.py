@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from reporting import KERNELS, read, run
 
+from gpu_impls.registry import Implementation
+from properties.case import Case
+from properties.oracle_check import Verdict, verdict
 from reports.write import FILES
 
 # One case per regime: kernels run one after the other on each, in the order of the file.
@@ -26,7 +29,7 @@ def test_what_was_measured_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture
     assert set(measured["outcome"]) == {"pass"}
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(FILES)
     assert read(tmp_path, "summary.csv")["measurements"].tolist() == [2, 3]
-    assert "Interrupted: the tables hold what was measured until then." in capsys.readouterr().out
+    assert "Ended early: the tables hold what was measured until then." in capsys.readouterr().out
 
 
 def test_kept_rows_are_those_of_a_whole_run(tmp_path: Path):
@@ -48,6 +51,18 @@ def test_an_interrupt_before_anything_was_measured_writes_nothing(
     assert run("report", *SELECTION, *REGIMES, "--out", tmp_path) == 130
     assert list(tmp_path.iterdir()) == []
     assert capsys.readouterr().err.splitlines() == ["trueulp: interrupted"]
+
+
+def test_an_error_of_ours_loses_nothing_and_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail_on_the_last(implementation: Implementation, case: Case) -> Verdict:
+        if case.regime == "absorbed":
+            raise ZeroDivisionError("a bug")
+        return verdict(implementation, case)
+
+    monkeypatch.setattr("reports.run.verdict", fail_on_the_last)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        run("report", *SELECTION, *REGIMES, "--impl", "right", "--out", tmp_path)
+    assert len(read(tmp_path)) == 2
 
 
 def test_an_interrupted_replay_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
@@ -86,6 +101,6 @@ def test_a_real_signal(tmp_path: Path):
         printed, complaints = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert (process.returncode, complaints) == (130, "")
-    assert "Interrupted" in printed
+    assert (process.returncode, complaints) == (130, "trueulp: interrupted\n")
+    assert "Ended early" in printed
     assert len(read(tmp_path / "out")) == 2

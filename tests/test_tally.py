@@ -154,9 +154,9 @@ def test_of_equal_errors_the_one_of_larger_condition_is_shown_then_the_first():
 
 
 def test_a_failed_element_is_shown_before_a_larger_error_and_a_wrong_class_before_both():
-    errors = [[9.0, 2.0, 1.0]]
+    errors = [[9e3, 800.0, 1.0]]
     over = tally(judgement(errors, over=flags([0, 1, 0])), "case")
-    assert (over.worst.place, over.max_ulp, over.reason) == ("case@0.1", 9.0, Reason.OVER_BOUND)
+    assert (over.worst.place, over.max_ulp, over.reason) == ("case@0.1", 9e3, Reason.OVER_BOUND)
     special = tally(judgement(errors, over=flags([0, 1, 0]), special=flags([0, 0, 1])), "case")
     assert (special.worst.place, special.reason, special.special_mismatches) == ("case@0.2", Reason.SPECIAL, 1)
 

@@ -121,9 +121,7 @@ def numpy_var_bfloat16(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndar
     return numpy_var(x, mask)
 
 
-@implementation(
-    "max", name="numpy", dtypes=("float32", "float64", "float16", "bfloat16"), min_length=1, source=SOURCE
-)
+@implementation("max", name="numpy", dtypes=("float32", "float64", "float16", "bfloat16"), min_length=1, source=SOURCE)
 def numpy_max(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     """np.max(x, axis=-1); with a mask, np.max(x, axis=-1, where=mask, initial=-inf), which NumPy asks for."""
     if mask is None:

@@ -71,9 +71,7 @@ def rescale_lost(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     def negligible_below_e_minus_6(minus_rise: np.ndarray) -> np.ndarray:
         return np.where(minus_rise < -6, minus_rise.dtype.type(0), np.exp(minus_rise))
 
-    return store(
-        normalised(values, *running_state(values, tile=1, rescale=negligible_below_e_minus_6)), like=x
-    )
+    return store(normalised(values, *running_state(values, tile=1, rescale=negligible_below_e_minus_6)), like=x)
 
 
 @implementation(

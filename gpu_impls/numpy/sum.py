@@ -13,9 +13,7 @@ def sequential(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     return store(sequential_sum(load(x, mask)), like=x)
 
 
-@implementation(
-    "sum", dtypes=ALL_FORMATS, summation="tree", source="Higham, Accuracy and Stability, section 4.1"
-)
+@implementation("sum", dtypes=ALL_FORMATS, summation="tree", source="Higham, Accuracy and Stability, section 4.1")
 def pairwise(x: np.ndarray, mask: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
     """A balanced tree, error up to ceil(log2 n) u sum|x|. Can write into ``out``."""
     return store(pairwise_sum(load(x, mask)), like=x, out=out)

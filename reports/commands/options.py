@@ -1,0 +1,59 @@
+"""Options that commands share: which implementations, which of their cases."""
+
+import argparse
+
+from gpu_impls.registry import Implementation, implementations, load_file
+from properties.recorded import Block, load_user_rows
+from reports.plan import Plan
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Which implementations."""
+    parser.add_argument("--op", action="append", default=[], metavar="NAME", help="only this operator (repeatable)")
+    parser.add_argument("--impl", action="append", default=[], metavar="GLOB", help="only these (repeatable)")
+    parser.add_argument(
+        "--impls", action="append", default=[], metavar="FILE", help="also load implementations from FILE (repeatable)"
+    )
+
+
+def select(options: argparse.Namespace) -> list[Implementation]:
+    """The implementations asked for. Files without --op bring the other implementations of their operators along."""
+    brought = [i for path in options.impls for i in load_file(path)]
+    ops = tuple(options.op) or tuple(dict.fromkeys(i.op for i in brought))
+    return implementations(ops, tuple(options.impl))
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Which of their cases."""
+    parser.add_argument("--dtype", action="append", default=[], metavar="NAME", help="only this dtype (repeatable)")
+    parser.add_argument("--regime", action="append", default=[], metavar="NAME", help="only this regime (repeatable)")
+    add_data(parser, "your own rows as the regime user_rows")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="draw other rows (default 0)")
+    parser.add_argument("--quick", action="store_true", help="float32 and short rows only: about ten seconds")
+
+
+def add_data(parser: argparse.ArgumentParser, purpose: str) -> None:
+    parser.add_argument("--data", metavar="FILE.npz", help=purpose)
+
+
+def blocks(options: argparse.Namespace) -> tuple[Block, ...]:
+    """The user's recorded rows, if any were given."""
+    return () if options.data is None else tuple(load_user_rows(options.data).values())
+
+
+def plan(options: argparse.Namespace) -> Plan:
+    """What these options ask to be measured."""
+    return Plan(
+        implementations=tuple(select(options)),
+        dtypes=tuple(options.dtype),
+        regimes=tuple(options.regime),
+        seed=options.seed,
+        quick=options.quick,
+        blocks=blocks(options),
+    )
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
