@@ -29,6 +29,10 @@ class Inputs:
     arrays: Mapping[str, Array]
     parameters: Mapping[str, float] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process without what was derived and cached here."""
+        return Inputs, (self.fmt, dict(self.arrays), dict(self.parameters))
+
     @property
     def x(self) -> Array:
         return self.arrays["x"]

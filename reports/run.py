@@ -3,12 +3,13 @@
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gpu_impls.call import Runner
 from properties.oracle_check import verdict
 from reports.measurement import Measurement, Partial, collect, partials
 from reports.plan import Plan
 
 
-def measure(plan: Plan, console: Console) -> tuple[list[Measurement], BaseException | None]:
+def measure(plan: Plan, runner: Runner, console: Console) -> tuple[list[Measurement], BaseException | None]:
     """The plan's measurements, and what ended it early, if anything did: Ctrl-C, or an error of ours."""
     units = list(plan.units())
     parts: list[Partial] = []
@@ -19,7 +20,7 @@ def measure(plan: Plan, console: Console) -> tuple[list[Measurement], BaseExcept
             for case, implementations in units:
                 progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44))
                 for implementation in implementations:
-                    parts += partials(verdict(implementation, case))
+                    parts += partials(verdict(implementation, case, runner))
                 progress.advance(task)
         except BaseException as error:  # nothing measured so far is lost: the caller tells, then raises it again
             return collect(parts), error

@@ -1,7 +1,11 @@
 """Options that commands share: which implementations, which of their cases."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from gpu_impls.call import Runner, call
+from gpu_impls.isolation import Isolated
 from gpu_impls.registry import Implementation, implementations, load_file
 from properties.recorded import Block, load_user_rows
 from reports.plan import Plan
@@ -14,6 +18,19 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--impls", action="append", default=[], metavar="FILE", help="also load implementations from FILE (repeatable)"
     )
+    parser.add_argument(
+        "--in-process", action="store_true", help="run kernels in this process: no deadline, for debugging"
+    )
+
+
+@contextmanager
+def running(options: argparse.Namespace) -> Iterator[Runner]:
+    """How kernels get run: in a child process that may hang or crash, unless --in-process says otherwise."""
+    if options.in_process:
+        yield call
+        return
+    with Isolated() as isolated:
+        yield isolated
 
 
 def select(options: argparse.Namespace) -> list[Implementation]:

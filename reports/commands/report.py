@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from reports.commands import OK, Action
-from reports.commands.options import add_filters, add_selection, plan
+from reports.commands.options import add_filters, add_selection, plan, running
 from reports.console import print_summary
 from reports.environment import environment
 from reports.run import measure
@@ -29,7 +29,8 @@ def prepare(options: argparse.Namespace) -> Action:
     folder = writable_folder(options.out)
 
     def report(console: Console) -> int:
-        measurements, ended_by = measure(planned, console)
+        with running(options) as runner:
+            measurements, ended_by = measure(planned, runner, console)
         if measurements:
             measured = table(measurements)
             summed = summary(measured)
