@@ -7,6 +7,7 @@ import faulty_laws as faults
 import pytest
 from faulty import found, made, softmax, total
 
+from gpu_impls.call import call
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
 from oracles.formats import FORMATS
@@ -23,7 +24,7 @@ RACY = {"batch_invariant": False}
 
 def findings(law: str, implementation: Implementation) -> list[Finding]:
     (dtype,) = implementation.contract.dtypes
-    return list(LAWS[law].check(implementation, dtype))
+    return list(LAWS[law].check(implementation, dtype, call))
 
 
 def broken_laws(implementation: Implementation) -> set[str]:

@@ -38,8 +38,9 @@ def prepare(options: argparse.Namespace) -> Action:
             faulty = {i.id for i in planned.implementations if i.contract.known_faulty}
             print_summary(console, measured, summed, faulty)
             console.print(f"Written to {escape(str(folder))}: {', '.join(FILES)}", highlight=False)
+            if ended_by is not None:
+                console.print("[yellow]Ended early: the tables hold what was measured until then.[/]")
         if ended_by is not None:
-            console.print("[yellow]Ended early: the tables hold what was measured until then.[/]")
             raise ended_by
         return OK
 
