@@ -44,12 +44,12 @@ class Implementation:
 
     @cached_property
     def parameters(self) -> frozenset[str]:
-        """Names that may be passed by keyword: all of them where the function takes ``**kwargs``."""
+        """Names that may be passed by keyword; all of the operator's where the function takes ``**kwargs``."""
         signature = inspect.signature(self.function).parameters
+        named = [name for name, p in signature.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         operator = operator_named(self.op)
-        if any(p.kind is p.VAR_KEYWORD for p in signature.values()):
-            return frozenset({*operator.optional, *operator.parameters})
-        return frozenset(list(signature)[1:])
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.values())
+        return frozenset({*named[1:], *((*operator.optional, *operator.parameters) if open_ended else ())})
 
     @property
     def takes_out(self) -> bool:
@@ -78,7 +78,10 @@ def implementation(op: str, *, dtypes: tuple[str, ...], name: str | None = None,
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         module = getattr(function, "__module__", None) or ""
         origin = module if module.startswith(f"{__package__}.") else None
-        made = Implementation(op, name or function.__name__, function, agreed, origin)
+        called = name or getattr(function, "__name__", None)
+        if not called:
+            raise ValueError(f"{function!r} has no name of its own: give it one with name=")
+        made = Implementation(op, called, function, agreed, origin)
         if (op, made.name) in _REGISTRY:
             raise ValueError(f"{op} already has an implementation named {made.name!r}: give this one another name=")
         _REGISTRY[op, made.name] = made

@@ -45,13 +45,13 @@ def usual_case(implementation: Implementation, dtype: str, rows: int, n: int, re
 
 
 def _run(
-    implementation: Implementation, case: Case, runner: Runner, inputs: Inputs | None = None
+    law: str, implementation: Implementation, case: Case, runner: Runner, inputs: Inputs | None = None
 ) -> tuple[Run, list[Finding]]:
-    """One call; failing to return outputs is the caller's finding."""
+    """One call; failing to return outputs is a finding of the law that needed them."""
     run = runner(implementation, inputs or case.inputs)
     if run.reason is None:
         return run, []
-    return run, [Finding("accuracy", case, run.reason, f"  {case.id}: {run.detail}")]
+    return run, [Finding(law, case, run.reason, f"  {case.id}: {run.detail}")]
 
 
 def _difference(name: str, case: Case, reason: Reason, got: Array, wanted: Array, what: str) -> list[Finding]:
@@ -67,10 +67,10 @@ def _difference(name: str, case: Case, reason: Reason, got: Array, wanted: Array
 
 def determinism(implementation: Implementation, dtype: str, runner: Runner) -> Iterator[Finding]:
     case = usual_case(implementation, dtype, rows=48, n=67)
-    first, problem = _run(implementation, case, runner)
+    first, problem = _run("determinism", implementation, case, runner)
     yield from problem
     for repeat in range(1, REPEATS if first.outputs else 0):
-        again, problem = _run(implementation, case, runner)
+        again, problem = _run("determinism", implementation, case, runner)
         yield from problem
         for a, b in zip(again.outputs, first.outputs, strict=False):
             yield from _difference("determinism", case, Reason.BITS_RUNS, a, b, f"run 0 (this is run {repeat})")
@@ -79,11 +79,11 @@ def determinism(implementation: Implementation, dtype: str, runner: Runner) -> I
 def batch_invariance(implementation: Implementation, dtype: str, runner: Runner) -> Iterator[Finding]:
     """The first rows of a batch, and single rows from its middle, against the whole batch."""
     case = usual_case(implementation, dtype, rows=max(BATCHES), n=1003)
-    whole, problem = _run(implementation, case, runner)
+    whole, problem = _run("batch_invariance", implementation, case, runner)
     yield from problem
     pieces = [(0, size) for size in BATCHES[:-1]] + [(r, r + 1) for r in (1, 7, 130, 256)] + [(3, 5), (100, 133)]
     for start, stop in pieces if whole.outputs else []:
-        part, problem = _run(implementation, case, runner, case.inputs.rows(start, stop))
+        part, problem = _run("batch_invariance", implementation, case, runner, case.inputs.rows(start, stop))
         yield from problem
         for a, b in zip(part.outputs, whole.outputs, strict=False):
             what = f"the batch of {case.rows} (this is rows {start} to {stop} alone)"
@@ -128,12 +128,12 @@ def exact_scaling(implementation: Implementation, dtype: str, runner: Runner) ->
     """rms_norm(x 2^k, eps 4^k) = rms_norm(x, eps): powers of two commute with every rounding."""
     for n in (1, 33, 300):
         case = usual_case(implementation, dtype, rows=8, n=n)
-        base, problem = _run(implementation, case, runner)
+        base, problem = _run("exact_scaling", implementation, case, runner)
         yield from problem
         for k in POWERS:
             x = np.ldexp(case.inputs.x.astype(np.float64), k).astype(case.fmt.dtype)
             scaled = Inputs(case.fmt, dict(case.inputs.arrays) | {"x": x}, {"eps": (case.eps or 0.0) * 4.0**k})
-            run, problem = _run(implementation, case, runner, scaled)
+            run, problem = _run("exact_scaling", implementation, case, runner, scaled)
             yield from problem
             for a, b in zip(run.outputs, base.outputs, strict=False):
                 yield from _difference("exact_scaling", case, Reason.BITS_LAW, a, b, f"the row not scaled by 2^{k}")
@@ -144,7 +144,10 @@ def odd_symmetry(implementation: Implementation, dtype: str, runner: Runner) -> 
     for n in (1, 33, 300):
         case = usual_case(implementation, dtype, rows=8, n=n)
         mirrored = Inputs(case.fmt, dict(case.inputs.arrays) | {"x": -case.inputs.x}, case.inputs.parameters)
-        (base, problem), (run, other) = _run(implementation, case, runner), _run(implementation, case, runner, mirrored)
+        (base, problem), (run, other) = (
+            _run("odd_symmetry", implementation, case, runner),
+            _run("odd_symmetry", implementation, case, runner, mirrored),
+        )
         yield from problem + other
         for a, b in zip(run.outputs, base.outputs, strict=False):
             yield from _difference("odd_symmetry", case, Reason.BITS_LAW, -a, b, "the row not negated")

@@ -10,6 +10,7 @@ import pytest
 from gpu_impls.call import Runner, call
 from gpu_impls.isolation import Isolated
 from gpu_impls.registry import Implementation, implementations, load_file
+from properties.declarations import check_declarations
 from properties.laws import LAWS
 
 
@@ -37,6 +38,7 @@ def selected(config: pytest.Config) -> list[Implementation]:
     try:
         files = [i for path in config.getoption("--impls") for i in load_file(path)]
         chosen = implementations(ops, patterns)
+        check_declarations(chosen)
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     return [i for i in chosen if i in files] if files and not patterns else chosen

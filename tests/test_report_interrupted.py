@@ -61,10 +61,10 @@ def test_an_interrupt_while_files_are_read_says_so(tmp_path: Path, capsys: pytes
 
 
 def test_an_error_of_ours_loses_nothing_and_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def fail_on_the_last(implementation: Implementation, case: Case) -> Verdict:
+    def fail_on_the_last(implementation: Implementation, case: Case, *how: object) -> Verdict:
         if case.regime == "absorbed":
             raise ZeroDivisionError("a bug")
-        return verdict(implementation, case)
+        return verdict(implementation, case, *how)
 
     monkeypatch.setattr("reports.run.verdict", fail_on_the_last)
     with pytest.raises(ZeroDivisionError, match="a bug"):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from gpu_impls.call import Runner, call
 from gpu_impls.isolation import Isolated
 from gpu_impls.registry import Implementation, implementations, load_file
+from properties.declarations import check_declarations
 from properties.recorded import Block, load_user_rows
 from reports.plan import Plan
 
@@ -37,7 +38,9 @@ def select(options: argparse.Namespace) -> list[Implementation]:
     """The implementations asked for. Files without --op bring the other implementations of their operators along."""
     brought = [i for path in options.impls for i in load_file(path)]
     ops = tuple(options.op) or tuple(dict.fromkeys(i.op for i in brought))
-    return implementations(ops, tuple(options.impl))
+    chosen = implementations(ops, tuple(options.impl))
+    check_declarations(chosen)
+    return chosen
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
