@@ -84,9 +84,7 @@ def implementation(op: str, *, dtypes: tuple[str, ...], name: str | None = None,
         try:
             inspect.signature(function)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"{called} tells no signature: wrap it in a Python function with named parameters"
-            ) from None
+            raise ValueError(f"{called} tells no signature: wrap it in a function with named parameters") from None
         made = Implementation(op, called, function, agreed, origin)
         if (op, made.name) in _REGISTRY:
             raise ValueError(f"{op} already has an implementation named {made.name!r}: give this one another name=")
