@@ -1,6 +1,7 @@
 """The command line.
 
-Exit codes: 0 done (whatever the outcomes), 2 bad input with one line that says what was expected, 130 interrupted.
+Exit codes: 0 done (report: whatever the outcomes; check: all properties hold), 1 a property does not hold, 2 bad input
+with one line that says what was expected, 130 interrupted.
 """
 
 import argparse
@@ -11,10 +12,10 @@ from typing import NoReturn
 from rich.console import Console
 
 from reports import __version__
+from reports.commands import check, replay, report
 from reports.commands import list as listing
-from reports.commands import replay, report
 
-COMMANDS = {"list": listing, "report": report, "replay": replay}
+COMMANDS = {"list": listing, "check": check, "report": report, "replay": replay}
 BAD_INPUT, INTERRUPTED = 2, 130
 
 

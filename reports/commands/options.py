@@ -19,6 +19,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--impls", action="append", default=[], metavar="FILE", help="also load implementations from FILE (repeatable)"
     )
+    add_running(parser)
+
+
+def add_running(parser: argparse.ArgumentParser) -> None:
+    """How kernels get run."""
     parser.add_argument(
         "--in-process", action="store_true", help="run kernels in this process: no deadline, for debugging"
     )
