@@ -11,10 +11,10 @@ from typing import NoReturn
 from rich.console import Console
 
 from reports import __version__
+from reports.commands import gate, replay, report
 from reports.commands import list as listing
-from reports.commands import replay, report
 
-COMMANDS = {"list": listing, "report": report, "replay": replay}
+COMMANDS = {"list": listing, "report": report, "replay": replay, "gate": gate}
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
