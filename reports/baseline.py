@@ -37,6 +37,7 @@ def read_baseline(path: Path) -> Baseline:
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
     """Replace the file as a whole: whoever reads it meanwhile, or after a crash, finds the old or the new one."""
+    path = path.resolve()  # a link stays one
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(_encoded(baseline), "utf-8")

@@ -38,7 +38,7 @@ def of_numpy_and_scipy(implementation: Implementation) -> bool:
 
 def empty_baseline(scope: Scope, seed: int, quick: bool) -> Baseline:
     """One to be filled: its plan holds what ``trueulp report`` would measure, with the dtypes spelt out."""
-    plan = Plan((), regimes=scope.regimes, seed=seed, quick=quick, dtypes=scope.dtypes)
+    plan = Plan((), quick=quick)
     dtypes = scope.dtypes or (("float32",) if quick else tuple(FORMATS))
     return Baseline(Recipe(seed, quick, dtypes, scope.regimes, plan.lengths, plan.longest), {}, {})
 

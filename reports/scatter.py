@@ -14,6 +14,8 @@ from dataclasses import dataclass, fields
 
 from reports.schema import Row
 
+# Fewer changed rows than these tell no direction: every rise counts.
+FEWEST = 8
 # Scatter moves rows both ways: with more than so many rises for each fall there is a direction, however few they are.
 ONE_SIDED = 3
 # The share of its bound up to which a row may rise as scatter: so many times what the worst row used, or a tenth.
@@ -92,20 +94,22 @@ class Scatter:
     def __init__(self, pairs: list[tuple[Row, Row]], tolerance: Tolerance) -> None:
         self.sigmas = tolerance.scatter
         self.moves: Counter[tuple[Group, str, int]] = Counter()
+        self.changed: Counter[Group] = Counter()
         self.most_used: dict[Group, float] = {}
         for old, new in pairs:
             own, every = _groups(old)
             self.most_used[own] = max(self.most_used.get(own, 0.0), old.bound_used)
             if old.output_bits != new.output_bits:
+                self.changed[every] += 1
                 for metric in METRICS:
                     direction = metric.direction(old, new, tolerance)
                     self.moves.update([(own, metric.name, direction), (every, metric.name, direction)])
 
     def forgives(self, metric: Metric, direction: int, old: Row, new: Row) -> bool:
         """Whether this move of a row says nothing. Rows of the same bits do not scatter."""
-        if not self.sigmas or old.output_bits == new.output_bits:
-            return False
         own, every = _groups(old)
+        if not self.sigmas or old.output_bits == new.output_bits or self.changed[every] < FEWEST:
+            return False
         if direction > 0 and new.bound_used > max(CAP * self.most_used[own], CAP_FROM):
             return False
         both_ways = self._all(every, direction) <= ONE_SIDED * self._all(every, -direction)

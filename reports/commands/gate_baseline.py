@@ -26,6 +26,8 @@ UNUSABLE = 2
 
 def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
     path = default_baseline() if options.baseline is None else Path(options.baseline)
+    if not path.name:
+        raise ValueError("--baseline is empty: give a file")
     if options.update:
         require_writable(path)
     brought = [i for file in options.impls for i in load_file(file)]

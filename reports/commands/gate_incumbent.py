@@ -23,7 +23,7 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
         raise ValueError("--no-worse-than compares within one run: expected no --baseline and no --update beside it")
     pairs = _pairs(options)
     plan = Plan(
-        implementations=tuple(dict.fromkeys(i for pair in pairs for i in pair)),
+        implementations=tuple({i.id: i for pair in pairs for i in pair}.values()),
         dtypes=tuple(options.dtype),
         regimes=tuple(options.regime),
         seed=options.seed or 0,
