@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Console
+from rich.markup import escape
 
 from gpu_impls.registry import Implementation, implementations, load_file
 from reports.commands import Action
@@ -21,7 +22,7 @@ from reports.schema import Row
 def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
     if options.baseline is not None or options.update:
         raise ValueError("--no-worse-than compares within one run: expected no --baseline and no --update beside it")
-    pairs = _pairs(options)
+    pairs, alone = _pairs(options)
     plan = Plan(
         implementations=tuple({i.id: i for pair in pairs for i in pair}.values()),
         dtypes=tuple(options.dtype),
@@ -32,11 +33,11 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
     )
     if not any(len(takers) > 1 for _, takers in plan.units()):
         raise ValueError(f"no dtype and regime is left that {options.no_worse_than} and a candidate both take")
-    return Duel(pairs, plan, tolerance, options).run
+    return Duel(pairs, alone, plan, tolerance, options).run
 
 
-def _pairs(options: argparse.Namespace) -> list[tuple[Implementation, Implementation]]:
-    """(incumbent, candidate): candidates are those asked for by name or file."""
+def _pairs(options: argparse.Namespace) -> tuple[list[tuple[Implementation, Implementation]], list[str]]:
+    """(incumbent, candidate): candidates are those asked for by name or file. And those that have no incumbent."""
     brought = [i for file in options.impls for i in load_file(file)]
     chosen = select(options)
     asked = chosen if options.impl else [i for i in chosen if i in brought]
@@ -51,7 +52,7 @@ def _pairs(options: argparse.Namespace) -> list[tuple[Implementation, Implementa
             f"no incumbent {options.no_worse_than!r} for {', '.join(sorted(ops))}: expected another one of "
             f"{', '.join(known)}"
         )
-    return [(incumbents[i.op], i) for i in candidates]
+    return [(incumbents[i.op], i) for i in candidates], [i.id for i in asked if i.op not in incumbents]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Duel:
     """One run of incumbents and candidates; everything the user gave is checked."""
 
     pairs: Sequence[tuple[Implementation, Implementation]]
+    alone: Sequence[str]
     plan: Plan
     tolerance: Tolerance
     options: argparse.Namespace
@@ -69,6 +71,12 @@ class Duel:
         rows = [Row.of(m) for m in measurements]
         compared = [c for pair in self.pairs for c in self._compared(*pair, rows, ended_by is not None)]
         compared.sort(key=lambda c: c.urgency)
+        if self.alone:
+            told = f"Not compared: {self.options.no_worse_than} is no incumbent for {', '.join(self.alone)}."
+            console.print(escape(told), highlight=False)
+        if other := [candidate.id for pair in self.pairs if not _same_promises(*pair) for candidate in pair[1:]]:
+            told = f"Bound used was not compared: its contract promises other bounds for {', '.join(other)}."
+            console.print(escape(told), highlight=False)
         print_moved(console, compared, self.options.no_worse_than, files_again(self.options))
         if ended_by is not None:
             console.print("[yellow]Ended early: this is what was compared until then.[/]")
@@ -90,6 +98,11 @@ class Duel:
             return promised(incumbent, row.dtype) == promised(candidate, row.dtype)
 
         return compare(old, new, self.tolerance, offered, same_bounds)
+
+
+def _same_promises(one: Implementation, other: Implementation) -> bool:
+    common = set(one.contract.dtypes) & set(other.contract.dtypes)
+    return all(promised(one, dtype) == promised(other, dtype) for dtype in common)
 
 
 def promised(implementation: Implementation, dtype: str) -> tuple[object, ...]:
