@@ -1,7 +1,7 @@
 """The command line.
 
-Exit codes: 0 done (report: whatever the outcomes; check: all properties hold), 1 a property does not hold, 2 bad input
-with one line that says what was expected, 130 interrupted.
+Exit codes: 0 done (report: whatever the outcomes; check and gate: all is well), 1 a property does not hold or something
+got worse, 2 bad input with one line that says what was expected, 130 interrupted.
 """
 
 import argparse
@@ -12,10 +12,10 @@ from typing import NoReturn
 from rich.console import Console
 
 from reports import __version__
-from reports.commands import check, replay, report
+from reports.commands import check, gate, replay, report
 from reports.commands import list as listing
 
-COMMANDS = {"list": listing, "check": check, "report": report, "replay": replay}
+COMMANDS = {"list": listing, "check": check, "report": report, "gate": gate, "replay": replay}
 BAD_INPUT, INTERRUPTED = 2, 130
 
 

@@ -31,6 +31,8 @@ QUICK_LONGEST = 129
 class Plan:
     """Filters and sizes of a report.
 
+    ``lengths`` (of the regimes) and ``longest`` row stand in for those of ``quick`` or not; a baseline records them.
+
     Raises:
         ValueError: a dtype or regime that does not exist.
     """
@@ -41,8 +43,13 @@ class Plan:
     seed: int = 0
     quick: bool = False
     blocks: tuple[Block, ...] = ()
+    lengths: tuple[int, ...] = ()
+    longest: int = 0
 
     def __post_init__(self) -> None:
+        lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)
+        object.__setattr__(self, "lengths", self.lengths or lengths)
+        object.__setattr__(self, "longest", self.longest or longest)
         for name in self.dtypes:
             format_named(name)
         known = (*REGIMES, *RECORDED)
@@ -62,10 +69,9 @@ class Plan:
                         yield case, takers
 
     def _cases(self, op: str, dtype: str) -> Iterator[Case]:
-        lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)
         yield from chain(
-            regime_cases(op, dtype, lengths, seed=self.seed),
-            length_cases(op, dtype, longest, seed=self.seed),
+            regime_cases(op, dtype, self.lengths, seed=self.seed),
+            length_cases(op, dtype, self.longest, seed=self.seed),
             special_cases(op, dtype, seed=self.seed),
             mask_cases(op, dtype, seed=self.seed),
             affine_cases(op, dtype, lengths=(33,), seed=self.seed),

@@ -74,7 +74,7 @@ def test_reports_that_cannot_be_made(refused, arguments: tuple[str, ...], messag
     ("arguments", "message"),
     [
         ((), "the following arguments are required: COMMAND"),
-        (("gate",), "invalid choice: 'gate' (choose from"),
+        (("gauge",), "invalid choice: 'gauge' (choose from"),
         (("replay",), "the following arguments are required: CASE"),
         (("list", "extra"), "unrecognized arguments: extra"),
     ],

@@ -1,0 +1,124 @@
+"""``trueulp gate`` from end to end: planted regressions are caught, reorderings and reruns are not."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from gating import FEW, counted, edited, gate
+from reporting import run
+
+from reports.baseline import read_baseline
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Path:
+    return edited(tmp_path, "unchanged")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A baseline of the unchanged kernel: all regimes, short rows."""
+    file = edited(tmp_path_factory.mktemp("gate"), "unchanged")
+    assert gate(file, "--update", "--quick") == 0
+    return file.parent / "b.json"
+
+
+@pytest.mark.parametrize(
+    ("edit", "code"),
+    [
+        ("unchanged", 0),
+        ("reordered", 0),
+        ("rounded once more", 1),
+        ("half-precision exp", 1),
+        ("epsilon in the denominator", 1),
+        ("narrower domain", 1),
+        ("raises", 1),
+    ],
+)
+def test_edits(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], edit: str, code: int):
+    (tmp_path / "b.json").write_bytes(made.read_bytes())
+    assert gate(edited(tmp_path, edit)) == code
+    counts = counted(capsys.readouterr().out)
+    assert bool(counts.get("worse")) == bool(code)
+    assert (counts.get("changed within", 0) > 10) == (edit in ("reordered",))
+    if edit == "unchanged":
+        assert set(counts) == {"same bits"}
+
+
+def test_twenty_reruns_raise_nothing(kernel: Path, capsys: pytest.CaptureFixture[str]):
+    """In child processes too, as it is by default."""
+    assert gate(kernel, "--update", "--quick", *FEW, "--impl", "*") == 0
+    for number in range(20):
+        capsys.readouterr()
+        in_process = ("--in-process",) if number % 10 else ()
+        assert run("gate", *in_process, "--impls", kernel, "--baseline", kernel.parent / "b.json") == 0
+        assert set(counted(capsys.readouterr().out)) == {"same bits"}
+
+
+def test_what_moved_is_told_with_lines_that_can_be_run(kernel: Path, capsys: pytest.CaptureFixture[str]):
+    gate(kernel, "--update", "--quick", *FEW)
+    capsys.readouterr()
+    assert gate(edited(kernel.parent, "half-precision exp")) == 1
+    printed = capsys.readouterr().out
+    assert re.search(r"1 +worse +softmax +\[mine\] \* +float32 +y .*within the bound -> over the bound", printed)
+    (line, *_) = re.findall(r"^ +1  trueulp (replay .*)$", printed, re.MULTILINE)
+    case, rest = re.fullmatch(r"replay (\S+) --impl '(\S+ \S+)' --impls \S+", line).groups()
+    assert run("replay", case, "--impl", rest, "--impls", kernel) == 0
+    assert "over the bound" in capsys.readouterr().out
+
+
+def test_missing_new_and_not_run(kernel: Path, capsys: pytest.CaptureFixture[str]):
+    few = ("--regime", "near_ties")
+    assert gate(kernel, "--update", "--dtype", "float32", "--dtype", "bfloat16", "--quick", *few) == 0
+    assert gate(edited(kernel.parent, "fewer dtypes")) == 1
+    assert counted(capsys.readouterr().out) == {"missing": 1, "same bits": 1}
+    assert gate(kernel, "--impl", "three_pass", "--impl", "?mine*") == 1
+    printed = capsys.readouterr().out
+    assert "new: softmax three_pass (2 rows)" in printed
+    assert counted(printed) == {"missing": 1, "new": 2, "same bits": 1}
+    assert gate(kernel, "--impl", "three_pass", "--update") == 0
+    capsys.readouterr()
+    absent = ("gate", "--in-process", "--baseline", kernel.parent / "b.json")
+    assert run(*absent) == 0
+    assert counted(capsys.readouterr().out) == {"not run here": 2, "same bits": 2}
+    assert run(*absent, "--require-all") == 1
+    assert run(*absent, "--dtype", "bfloat16", "--require-all") == 1
+    assert run(*absent, "--impl", "three_pass", "--require-all") == 0
+
+
+def test_an_update_keeps_what_was_not_run_and_what_was_filtered_out(kernel: Path):
+    file = kernel.parent / "b.json"
+    gate(kernel, "--update", "--quick", *FEW)
+    run("gate", "--in-process", "--update", "--baseline", file, "--impl", "three_pass", "--regime", "near_ties")
+    before = read_baseline(file).rows
+    assert len(before) == 3
+    gate(edited(kernel.parent, "half-precision exp"), "--update", "--regime", "near_ties")
+    after = read_baseline(file).rows
+    changed = [key for key in before if before[key] != after[key]]
+    assert [(key[1], key[4]) for key in changed] == [("[mine] *", "near_ties")]
+    assert gate(kernel, "--regime", "near_ties") == 0
+    assert gate(kernel) == 1
+    gate(edited(kernel.parent, "unchanged"), "--update")
+    restored = read_baseline(file).rows
+    assert {key: restored[key] for key in before} == before
+
+
+def test_an_update_drops_what_did_not_come_out(kernel: Path):
+    gate(kernel, "--update", "--quick", "--dtype", "float32", "--dtype", "bfloat16", "--regime", "near_ties")
+    gate(edited(kernel.parent, "fewer dtypes"), "--update")
+    assert {key[2] for key in read_baseline(kernel.parent / "b.json").rows} == {"float32"}
+
+
+def test_other_inputs(kernel: Path, capsys: pytest.CaptureFixture[str]):
+    gate(kernel, "--update", "--quick", *FEW)
+    file = kernel.parent / "b.json"
+    document = json.loads(file.read_text())
+    document["rows"][1]["input_bits"] = "0" * 16
+    file.write_text(json.dumps(document))
+    capsys.readouterr()
+    assert gate(kernel) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "made from other inputs: softmax [mine] * float32 y standard_normal n=33, 1 rows in all" in line
+    assert gate(kernel, "--update") == 0
+    assert gate(kernel) == 0
