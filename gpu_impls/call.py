@@ -27,6 +27,10 @@ class Run:
     detail: str = ""
 
 
+# How an implementation gets run: in this process by :func:`call`, or in a child by ``gpu_impls.isolation.Isolated``.
+Runner = Callable[..., Run]
+
+
 def unsupported(implementation: Implementation, inputs: Inputs) -> str | None:
     """Why this call is outside of what the implementation offers, or None."""
     agreed = implementation.contract

@@ -72,6 +72,8 @@ class Contract:
         if not 0 <= self.min_length <= (self.min_length if self.max_length is None else self.max_length):
             raise ValueError(f"min_length={self.min_length}, max_length={self.max_length}: expected 0 <= min <= max")
         for name, budget in self.max_ulp.items():
+            if name not in self.dtypes:
+                raise ValueError(f"max_ulp for {name}: expected one of its dtypes, {', '.join(self.dtypes)}")
             if not budget >= 0.5:
                 raise ValueError(f"max_ulp={budget} for {name}: no rounded result promises less than 0.5")
         self.error_model(self.dtypes[0])  # refuses an unknown summation

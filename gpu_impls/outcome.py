@@ -30,6 +30,7 @@ class Reason(StrEnum):
     ILL_CONDITIONED_PASS = "ill-conditioned but within the bound"
     WITHIN = "within the bound"
     OUTSIDE_DOMAIN = "outside its domain"
+    NOT_RUN = "not run after it hung or crashed too often"
     NOT_SUPPORTED = "not supported"
     NOTHING = "nothing compared"
 
@@ -46,5 +47,12 @@ class Reason(StrEnum):
 
 
 _NOT_JUDGED = frozenset(
-    {Reason.UNDECIDED, Reason.ILL_CONDITIONED, Reason.OUTSIDE_DOMAIN, Reason.NOT_SUPPORTED, Reason.NOTHING}
+    {
+        Reason.UNDECIDED,
+        Reason.ILL_CONDITIONED,
+        Reason.OUTSIDE_DOMAIN,
+        Reason.NOT_RUN,
+        Reason.NOT_SUPPORTED,
+        Reason.NOTHING,
+    }
 )

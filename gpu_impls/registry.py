@@ -7,7 +7,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
@@ -29,12 +29,14 @@ BUILT_IN = {
 
 @dataclass(frozen=True)
 class Implementation:
-    """A callable under test and what it claims."""
+    """A callable under test and what it claims. ``origin`` is the module or file that registers it, where another
+    process can find it; None where none could (a notebook, a test)."""
 
     op: str
     name: str
     function: Callable[..., Any]
     contract: Contract
+    origin: str | None = None
 
     @property
     def id(self) -> str:
@@ -42,12 +44,12 @@ class Implementation:
 
     @cached_property
     def parameters(self) -> frozenset[str]:
-        """Names that may be passed by keyword: all of them where the function takes ``**kwargs``."""
+        """Names that may be passed by keyword; all of the operator's where the function takes ``**kwargs``."""
         signature = inspect.signature(self.function).parameters
+        named = [name for name, p in signature.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         operator = operator_named(self.op)
-        if any(p.kind is p.VAR_KEYWORD for p in signature.values()):
-            return frozenset({*operator.optional, *operator.parameters})
-        return frozenset(list(signature)[1:])
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.values())
+        return frozenset({*named[1:], *((*operator.optional, *operator.parameters) if open_ended else ())})
 
     @property
     def takes_out(self) -> bool:
@@ -74,7 +76,12 @@ def implementation(op: str, *, dtypes: tuple[str, ...], name: str | None = None,
     agreed = contract(dtypes, **claims)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = Implementation(op, name or function.__name__, function, agreed)
+        module = getattr(function, "__module__", None) or ""
+        origin = module if module.startswith(f"{__package__}.") else None
+        called = name or getattr(function, "__name__", None)
+        if not called:
+            raise ValueError(f"{function!r} has no name of its own: give it one with name=")
+        made = Implementation(op, called, function, agreed, origin)
         if (op, made.name) in _REGISTRY:
             raise ValueError(f"{op} already has an implementation named {made.name!r}: give this one another name=")
         _REGISTRY[op, made.name] = made
@@ -129,6 +136,8 @@ def load_file(path: str) -> list[Implementation]:
             for key in set(_REGISTRY) - before:
                 del _REGISTRY[key]
             raise ValueError(f"{path} does not import: {type(error).__name__}: {error}") from error
+        for key in _REGISTRY.keys() - before:
+            _REGISTRY[key] = replace(_REGISTRY[key], origin=str(file))
         _FILES[file] = [made for key, made in _REGISTRY.items() if key not in before]
     if not _FILES[file]:
         raise ValueError(
@@ -144,6 +153,22 @@ def _execute(file: Path) -> None:
     loaded = sys.modules[module] = types.ModuleType(module)
     loaded.__file__ = str(file)
     loader.exec_module(loaded)
+
+
+def find(origin: str, op: str, name: str) -> Implementation:
+    """The implementation that a module or file registers: how another process gets it.
+
+    Raises:
+        ValueError: the file does not load, or registers no such implementation.
+        ImportError: the module does not import.
+    """
+    if origin.startswith(f"{__package__}."):
+        importlib.import_module(origin)
+    else:
+        load_file(origin)
+    if (op, name) not in _REGISTRY:
+        raise ValueError(f"{origin} registers no {op} named {name!r}")
+    return _REGISTRY[op, name]
 
 
 @contextmanager

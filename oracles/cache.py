@@ -62,7 +62,7 @@ def _key(op: Operator, inputs: Inputs) -> str:
 
 
 def _store(path: Path, truths: tuple[Truth, ...], fmt: Format) -> None:
-    """Write beside the final name first: two processes may compute the same truth."""
+    """Write elsewhere first: two processes may compute the same truth, and a disk may be full."""
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {}
     for k, truth in enumerate(truths):
@@ -70,9 +70,10 @@ def _store(path: Path, truths: tuple[Truth, ...], fmt: Format) -> None:
         parts = {"hi": e.hi, "lo": e.lo, "exponent": e.exponent, "radius": e.radius, "bits": fmt.bits(truth.rounded)}
         arrays |= {f"{name}{k}": array for name, array in parts.items()}
         arrays[f"ground{k}"] = np.array(truth.ground.value)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-        np.savez(file, **arrays)
-    os.replace(file.name, path)
+    with tempfile.TemporaryDirectory(dir=path.parent) as unfinished:
+        written = Path(unfinished) / path.name
+        np.savez(written, **arrays)
+        written.replace(path)
 
 
 def _load(path: Path, op: Operator, fmt: Format) -> tuple[Truth, ...]:

@@ -96,7 +96,8 @@ def bound(inputs: Inputs, exact: tuple[Array, ...], model: ErrorModel) -> tuple[
 def undecided(inputs: Inputs, exact: tuple[Array, ...], bounds: tuple[Array, ...]) -> Mask:
     """Rows whose largest bound exceeds half their largest output: the data leave nothing to judge (roughly mean/std
     above 1.7e7/n in float32). A constant row's bound is about the bias alone and stays."""
-    size, slack = (np.abs(v).max(axis=-1, initial=0.0) for v in (exact[0], bounds[0]))
+    promised = ~unpromised(inputs)
+    size, slack = (np.where(promised, np.abs(v), 0).max(axis=-1, initial=0.0) for v in (exact[0], bounds[0]))
     rows: Mask = (slack > size / 2) & ~constant_rows(inputs)[:, 0]
     return rows
 

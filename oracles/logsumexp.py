@@ -33,7 +33,7 @@ def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
 
 def visible(inputs: Inputs) -> Mask:
     """Within the softmax family an element of -inf is a masked element."""
-    hidden = np.isneginf(inputs.x.astype(np.float64))
+    hidden = np.isneginf(inputs.x64)
     return inputs.visible & ~hidden
 
 

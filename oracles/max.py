@@ -19,7 +19,7 @@ def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
 
 def visible(inputs: Inputs) -> Mask:
     """-inf never decides a maximum that has a value."""
-    return inputs.visible & ~np.isneginf(inputs.x.astype(np.float64))
+    return inputs.visible & ~np.isneginf(inputs.x64)
 
 
 def classify(inputs: Inputs, masked_row: str) -> tuple[Classes, ...]:

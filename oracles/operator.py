@@ -29,6 +29,10 @@ class Inputs:
     arrays: Mapping[str, Array]
     parameters: Mapping[str, float] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process without what was derived and cached here."""
+        return Inputs, (self.fmt, dict(self.arrays), dict(self.parameters))
+
     @property
     def x(self) -> Array:
         return self.arrays["x"]
@@ -49,6 +53,12 @@ class Inputs:
         return np.dtype(np.longdouble if self.fmt.dtype == np.float64 else np.float64)
 
     @cached_property
+    def x64(self) -> NDArray[np.float64]:
+        """x exactly, in float64. A signalling NaN, as raw bits may hold, is a NaN."""
+        with np.errstate(invalid="ignore"):
+            return self.x.astype(np.float64)
+
+    @cached_property
     def visible(self) -> Mask:
         """Where an element takes part by the mask, (rows, n)."""
         return np.ones(self.x.shape, np.bool_) if self.mask is None else self.mask
@@ -59,15 +69,15 @@ class Inputs:
 
     @cached_property
     def has_nan(self) -> Mask:
-        return self.any_visible(np.isnan(self.x))
+        return self.any_visible(np.isnan(self.x64))
 
     @cached_property
     def has_pos_inf(self) -> Mask:
-        return self.any_visible(np.isposinf(self.x.astype(np.float64)))
+        return self.any_visible(np.isposinf(self.x64))
 
     @cached_property
     def has_neg_inf(self) -> Mask:
-        return self.any_visible(np.isneginf(self.x.astype(np.float64)))
+        return self.any_visible(np.isneginf(self.x64))
 
     def rows(self, start: int, stop: int) -> "Inputs":
         """The same inputs with rows ``start`` to ``stop`` only."""

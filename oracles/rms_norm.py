@@ -39,7 +39,7 @@ def unpromised(inputs: Inputs) -> Array:
 
 
 def classify(inputs: Inputs, masked_row: str) -> tuple[Classes, ...]:
-    infinite = np.isinf(inputs.x.astype(np.float64))
+    infinite = np.isinf(inputs.x64)
     zero_row = (inputs.x == 0).all(axis=-1, keepdims=True) & (inputs.parameters["eps"] == 0)
     classes = choose(
         inputs.x.shape,

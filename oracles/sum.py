@@ -68,8 +68,9 @@ def magnitude(inputs: Inputs) -> Array:
 
 
 def promise_where_no_overflow(bound: Array, inputs: Inputs, model: ErrorModel) -> Array:
-    """The bound, and infinity where ``sum |x_j|`` overflows the accumulator."""
-    return np.where(magnitude(inputs) > model.accumulate.largest, np.inf, bound)
+    """The bound, and infinity where ``sum |x_j|``, rounded as it grows, may overflow the accumulator."""
+    rounded = magnitude(inputs) * (1 + model.depth(inputs.visible.sum(axis=-1)) * model.u)
+    return np.where(rounded > model.accumulate.largest, np.inf, bound)
 
 
 def condition(inputs: Inputs, exact: tuple[Array, ...]) -> tuple[Array, ...]:

@@ -47,9 +47,10 @@ def compute_truth(op: Operator, inputs: Inputs, arithmetic: Arithmetic | None = 
     arithmetic = arithmetic or arithmetic_for(op)
     classes = op.classify(inputs, "zero")
     enclosures = [Enclosure.empty(output.shape(inputs)) for output in op.outputs]
-    for r in _rows_with_values(op, inputs, classes):
-        results = arithmetic.evaluate(op.define, _arguments(op, inputs, r), FIRST_PRECISION)
-        for enclosure, place, result in zip(enclosures, _places(op, inputs, r), results, strict=True):
+    visible = op.visible(inputs)
+    for r in _rows_with_values(visible, classes):
+        results = arithmetic.evaluate(op.define, _arguments(op, inputs, r, visible[r]), FIRST_PRECISION)
+        for enclosure, place, result in zip(enclosures, _places(op, r, visible[r]), results, strict=True):
             enclosure.put(place, result.enclosure())
     truths, still_open = [], []
     for enclosure, c in zip(enclosures, classes, strict=True):
@@ -57,34 +58,40 @@ def compute_truth(op: Operator, inputs: Inputs, arithmetic: Arithmetic | None = 
         truths.append(Truth(enclosure, rounded, arithmetic.ground))
         still_open.append((c == ElementClass.VALUE) & ~(decided & _is_sharp(enclosure, inputs.fmt)))
     for r in np.flatnonzero(sum(o.reshape(len(o), -1).any(axis=-1) for o in still_open if o.size)).tolist():
-        _decide_row(op, inputs, r, arithmetic, truths, [o[r] for o in still_open])
+        _decide_row(op, inputs, r, visible[r], arithmetic, truths, [o[r] for o in still_open])
     return tuple(truths)
 
 
-def _rows_with_values(op: Operator, inputs: Inputs, classes: tuple[Classes, ...]) -> list[int]:
+def _rows_with_values(visible: Mask, classes: tuple[Classes, ...]) -> list[int]:
     """The rows on which the definition is evaluated."""
-    wanted = op.visible(inputs).any(axis=-1)
+    wanted = visible.any(axis=-1)
     values = [(c == ElementClass.VALUE).reshape(len(c), -1).any(axis=-1) for c in classes if c.size]
     return np.flatnonzero(wanted & np.logical_or.reduce(values)).tolist() if values else []
 
 
-def _places(op: Operator, inputs: Inputs, r: int) -> list[Any]:
+def _places(op: Operator, r: int, visible: Mask) -> list[Any]:
     """Where row ``r``'s results belong: a per-row output at its row, the others where the row is visible."""
-    return [slice(r, r + 1) if o.per_row else (r, np.flatnonzero(op.visible(inputs)[r])) for o in op.outputs]
+    return [slice(r, r + 1) if o.per_row else (r, np.flatnonzero(visible)) for o in op.outputs]
 
 
-def _arguments(op: Operator, inputs: Inputs, r: int) -> dict[str, Any]:
+def _arguments(op: Operator, inputs: Inputs, r: int, visible: Mask) -> dict[str, Any]:
     """The definition's arguments: row ``r``'s visible elements, the other inputs and the parameters, exactly."""
     others = {k: inputs.arrays[k].astype(np.float64) for k in op.optional if k != "mask" and k in inputs.arrays}
     parameters = {name: float(inputs.parameters[name]) for name in op.parameters}
-    return {"x": inputs.x[r].astype(np.float64)[op.visible(inputs)[r]], **others, **parameters}
+    return {"x": inputs.x64[r, visible], **others, **parameters}
 
 
 def _decide_row(
-    op: Operator, inputs: Inputs, r: int, arithmetic: Arithmetic, truths: list[Truth], still_open: list[Array]
+    op: Operator,
+    inputs: Inputs,
+    r: int,
+    visible: Mask,
+    arithmetic: Arithmetic,
+    truths: list[Truth],
+    still_open: list[Array],
 ) -> None:
     """Evaluate row ``r`` with more and more precision and write its open elements into ``truths``."""
-    arguments, places = _arguments(op, inputs, r), _places(op, inputs, r)
+    arguments, places = _arguments(op, inputs, r, visible), _places(op, r, visible)
     # Open elements as (output, index into the row's results).
     wanted = [
         (k, i)

@@ -69,6 +69,10 @@ class Case:
         operator, _ = operator_named(self.op), format_named(self.dtype)
         if self.regime not in (*REGIMES, *RECORDED):
             raise ValueError(f"unknown regime {self.regime!r}: expected one of {', '.join((*REGIMES, *RECORDED))}")
+        for name in ("mask", "weight", "bias", "eps"):
+            given = getattr(self, name) or getattr(self, f"{name}_bits", None)
+            if given and name not in (*operator.optional, *operator.parameters):
+                raise ValueError(f"{self.op} takes no {name}: leave it out of the case")
         if self.regime in RECORDED and self.block is None and self.x is None:
             raise ValueError(f"{self.regime} are read from a block: expected block=NAME in the case, as reports print")
         if self.regime == "masks" and self.mask is None and self.x is None:

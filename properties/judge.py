@@ -1,9 +1,9 @@
 """The judge: computed results against the truth, element by element, under what the contract allows.
 
 pass  <=>  |z_i - y_i| <= T_i = B_i + ulp(|y_i| + B_i)/2. B_i is the operator's bound (oracles), in the arithmetic the
-contract names. An implementation that claims ``max_ulp`` is judged by that claim instead. Classes come first: where
-the oracle demands NaN or an infinity, nothing else will do, and where it demands a value a non-finite result is wrong
-unless infinity is within T of being the right rounding.
+contract names; where it is 0 (a maximum, a masked weight) only the correct rounding passes. An implementation that
+claims ``max_ulp`` is judged by that claim instead. Classes come first: where the oracle demands NaN or an infinity,
+nothing else will do, and where it demands a value a non-finite result is wrong, unless a value within B rounds to it.
 """
 
 import hashlib
@@ -111,12 +111,22 @@ def expect(op: Operator, inputs: Inputs, truths: tuple[Truth, ...], contract: Co
         expectations = []
         for truth, c, y, b, k in zip(truths, classes, values, bounds, conditions, strict=True):
             magnitude = np.abs(y)
-            half = half_ulp_at(magnitude + b, inputs.fmt)
+            half = np.where(b == 0, _rounding_error(truth, inputs), half_ulp_at(magnitude + b, inputs.fmt))
             allowed = tolerance(b, half, inputs.fmt, model)
             kappa = np.where(k == 0, 0.0, k / magnitude).astype(np.float64)
             budget = contract.max_ulp.get(inputs.fmt.name)
             expectations.append(Expectation(inputs.fmt, truth, c, magnitude, b, half, allowed, kappa, unjudged, budget))
     return tuple(expectations)
+
+
+def _rounding_error(truth: Truth, inputs: Inputs) -> Array:
+    """How far the correctly rounded results lie from the exact ones, in working precision."""
+    errors = errors_in_ulps(truth.rounded, truth.enclosure, inputs.fmt, inputs.wide.type)
+    return errors * _units(truth.enclosure, inputs.fmt, inputs.wide.type)
+
+
+def _units(exact: Enclosure, fmt: Format, dtype: type[np.floating]) -> Array:
+    return np.ldexp(dtype(1), ulp_exponents(exact, fmt).astype(np.int32))
 
 
 def _unjudged(
@@ -141,13 +151,13 @@ def judge(computed: Array, e: Expectation) -> Judgement:
     got = class_of(computed)
     value = e.classes == ElementClass.VALUE
     with np.errstate(all="ignore"):
-        compared = (e.classes != ElementClass.ANY) & ~(value & np.isposinf(e.bound))
+        unpromised = value & np.isposinf(e.bound) & (e.max_ulp is None)
+        compared = (e.classes != ElementClass.ANY) & ~unpromised
         wide = e.magnitude.dtype.type
         errors = errors_in_ulps(computed, exact, fmt, wide)
-        unit = np.ldexp(wide(1), ulp_exponents(exact, fmt).astype(np.int32))
-        distance = errors * unit
+        distance = errors * _units(exact, fmt, wide)
         slack = np.ldexp(exact.radius.astype(wide), np.clip(exact.exponent, -40_000, 40_000).astype(np.int32))
-        overflows = e.magnitude + e.bound + e.half_ulp >= fmt.largest + _last_half_ulp(fmt, unit.dtype)
+        overflows = e.magnitude + e.bound >= fmt.largest + _last_half_ulp(fmt, wide)
         right_infinity = np.isinf(computed.astype(np.float64)) & overflows & (np.sign(computed) == np.sign(exact.hi))
         special = compared & np.where(value, (got != ElementClass.VALUE) & ~right_infinity, got != e.classes)
         number = compared & value & (got == ElementClass.VALUE)
@@ -175,14 +185,14 @@ def judge(computed: Array, e: Expectation) -> Judgement:
 
 def _used(distance: Array, e: Expectation) -> Array:
     """Share of T, or of B beyond storage's half ulp in 16 bits, where the share of T would always be near 1."""
-    if e.fmt.precision >= 24:
-        return distance / e.allowed
-    beyond = np.maximum(distance - e.half_ulp, 0)
-    return np.where(beyond == 0, 0, beyond / (e.allowed - e.half_ulp))
+    spent, granted = distance, e.allowed
+    if e.fmt.precision < 24:
+        spent, granted = np.maximum(distance - e.half_ulp, 0), e.allowed - e.half_ulp
+    return np.where(spent == 0, 0, spent / granted)
 
 
-def _last_half_ulp(fmt: Format, dtype: np.dtype) -> Array:
-    return np.ldexp(dtype.type(0.5), fmt.emax - fmt.precision + 1)
+def _last_half_ulp(fmt: Format, dtype: type[np.floating]) -> Array:
+    return np.ldexp(dtype(0.5), fmt.emax - fmt.precision + 1)
 
 
 def _row_share(exact: Enclosure, fmt: Format) -> Floats:

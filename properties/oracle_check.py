@@ -6,11 +6,12 @@ masks           rows with hidden elements
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_impls.call import Run, call
+from gpu_impls.call import Run, Runner, call
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
 from oracles.operator import Inputs
@@ -37,10 +38,11 @@ class Verdict:
     case: Case
     run: Run
     judgements: tuple[Judgement, ...]
+    runner: Runner = call
 
     def findings(self) -> list[Finding]:
         """At most one finding per property: its worst element."""
-        if self.run.reason is Reason.NOT_SUPPORTED:
+        if self.run.reason in (Reason.NOT_SUPPORTED, Reason.NOT_RUN):
             return []
         if self.run.reason is not None:
             name = _OWN_PROPERTY.get(self.run.reason) or str(row_properties(self.case.inputs, whole=True)[0])
@@ -66,7 +68,7 @@ class Verdict:
         names = row_properties(self.case.inputs)
         for r in np.flatnonzero(failed_rows & (names == MASKS)).tolist():
             bare = without_hidden(self.case, r)
-            failures = verdict(self.implementation, bare).findings()
+            failures = verdict(self.implementation, bare, self.runner).findings()
             if failures:
                 names[r] = failures[0].property
         return names
@@ -78,14 +80,14 @@ def without_hidden(case: Case, row: int) -> Case:
     return explicit_case(case.op, case.dtype, case.regime, {"x": x}, case.eps)
 
 
-def verdict(implementation: Implementation, case: Case, run: Run | None = None) -> Verdict:
-    """Run ``implementation`` on ``case`` (unless it was run already) and judge what comes out."""
-    run = run or call(implementation, case.inputs)
+def verdict(implementation: Implementation, case: Case, runner: Runner = call, **how: Any) -> Verdict:
+    """Run ``implementation`` on ``case`` and judge what comes out. ``how`` goes to the runner (arrange, with_out)."""
+    run = runner(implementation, case.inputs, **how)
     if run.reason is not None:
-        return Verdict(implementation, case, run, ())
+        return Verdict(implementation, case, run, (), runner)
     expectations = expect(case.operator, case.inputs, case.truths, implementation.contract)
     judgements = tuple(judge(o, e) for o, e in zip(run.outputs, expectations, strict=True))
-    return Verdict(implementation, case, run, judgements)
+    return Verdict(implementation, case, run, judgements, runner)
 
 
 def row_properties(inputs: Inputs, whole: bool = False) -> NDArray[np.str_]:

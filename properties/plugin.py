@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from gpu_impls.call import Runner, call
+from gpu_impls.isolation import Isolated
 from gpu_impls.registry import Implementation, implementations, load_file
+from properties.declarations import check_declarations
 from properties.laws import LAWS
 
 
@@ -16,6 +19,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--impls", action="append", default=[], metavar="FILE", help="also load implementations from FILE")
     group.addoption("--impl", action="append", default=[], metavar="GLOB", help="only implementations so named")
     group.addoption("--op", action="append", default=[], metavar="NAME", help="only this operator")
+    group.addoption("--in-process", action="store_true", help="run kernels in this process: no deadline, for debugging")
+
+
+@pytest.fixture(scope="session")
+def runner(pytestconfig: pytest.Config) -> Iterator[Runner]:
+    """Runs kernels in a child process, so that one that hangs or crashes is a failure like others."""
+    if pytestconfig.getoption("--in-process"):
+        yield call
+        return
+    with Isolated() as isolated:
+        yield isolated
 
 
 def selected(config: pytest.Config) -> list[Implementation]:
@@ -24,6 +38,7 @@ def selected(config: pytest.Config) -> list[Implementation]:
     try:
         files = [i for path in config.getoption("--impls") for i in load_file(path)]
         chosen = implementations(ops, patterns)
+        check_declarations(chosen)
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     return [i for i in chosen if i in files] if files and not patterns else chosen

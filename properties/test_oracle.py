@@ -6,6 +6,7 @@ battery alone, which must catch them by exactly the properties they declare.
 
 from hypothesis import HealthCheck, given, settings
 
+from gpu_impls.call import Runner
 from gpu_impls.registry import Implementation
 from properties.battery import battery
 from properties.case import Case
@@ -17,17 +18,17 @@ from properties.strategies import cases
 SCOPE = frozenset({*ORACLE_PROPERTIES, *REGIMES})
 
 
-def test_oracle(pair: tuple[Implementation, str]) -> None:
+def test_oracle(pair: tuple[Implementation, str], runner: Runner) -> None:
     implementation, dtype = pair
     ledger = Ledger(implementation, SCOPE)
     for case in battery(implementation.op, dtype):
-        ledger.note(verdict(implementation, case).findings())
+        ledger.note(verdict(implementation, case, runner).findings())
     ledger.close()
     if not implementation.contract.known_faulty:
-        drawn(implementation, dtype, ledger)
+        drawn(implementation, dtype, ledger, runner)
 
 
-def drawn(implementation: Implementation, dtype: str, ledger: Ledger, examples: int = 60) -> None:
+def drawn(implementation: Implementation, dtype: str, ledger: Ledger, runner: Runner, examples: int = 60) -> None:
     """One draw feeds every oracle check."""
     __tracebackhide__ = True
 
@@ -38,6 +39,6 @@ def drawn(implementation: Implementation, dtype: str, ledger: Ledger, examples: 
     )
     @given(case=cases(implementation, dtype))
     def check(case: Case) -> None:
-        ledger.note(verdict(implementation, case).findings())
+        ledger.note(verdict(implementation, case, runner).findings())
 
     check()

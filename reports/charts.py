@@ -62,7 +62,7 @@ def _fixed_ids(item: Any) -> Any:
 
 
 def heat_map() -> figure:
-    """Implementations by regimes. One source for cells with a colour, one for those not judged or not run, the marks."""
+    """Implementations by regimes. Cells with a colour, those not judged, those not run, and the marks."""
     chart = _figure("heat", height=400, x_axis_location="above", min_border_right=64)
     chart.xaxis.major_label_orientation = 0.75
     _labelled(chart.xaxis[0])
@@ -74,11 +74,11 @@ def heat_map() -> figure:
     grey = _source("heat_grey", "x y")
     hatch = {"fill_color": "#eceff2", "hatch_pattern": "right_diagonal_line", "hatch_color": "#a9b4bf"}
     chart.rect("x", "y", source=grey, hatch_scale=5, hatch_weight=1, **_UNFADED, **hatch, **shape)
-    marks = {"text_align": "center", "text_baseline": "middle", "text_font": value(FONT)}
+    marks = {"text_font_size": "11px", "text_align": "center", "text_baseline": "middle", "text_font": value(FONT)}
     fails = _source("heat_fails", "x y ink")
-    chart.text("x", "y", value("✕"), source=fails, text_color="ink", text_font_size="11px", text_font_style="bold", **marks)
+    chart.text("x", "y", value("✕"), source=fails, text_color="ink", text_font_style="bold", **marks)
     absent = _source("heat_absent", "x y")
-    chart.text("x", "y", value("·"), source=absent, text_color="#9aa5b1", text_font_size="11px", **marks)
+    chart.text("x", "y", value("·"), source=absent, text_color="#9aa5b1", **marks)
     _pickable(chart, list(chart.renderers[:2]))
     return chart
 

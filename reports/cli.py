@@ -27,18 +27,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action = options.prepare(options)
     except ValueError as error:
         return _refused(error)
+    except KeyboardInterrupt:
+        return _interrupted()
     try:
         return int(action(console))
     except OSError as error:  # a disk that is full, say
         return _refused(error)
     except KeyboardInterrupt:
-        print("trueulp: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return _interrupted()
 
 
 def _refused(error: Exception) -> int:
     print(f"trueulp: {' '.join(str(error).splitlines())}", file=sys.stderr)
     return BAD_INPUT
+
+
+def _interrupted() -> int:
+    print("trueulp: interrupted", file=sys.stderr)
+    return INTERRUPTED
 
 
 class Parser(argparse.ArgumentParser):

@@ -15,9 +15,9 @@ import pandas as pd
 from gpu_impls.outcome import Outcome
 from reports.evidence import Evidence
 from reports.page_data import packed, packed_text, page_data, ranked_stories, story_data
+from reports.write import PAGE
 
-PAGE = "report.html"
-LIBRARIES = {"bokeh": "bokeh", "jinja2": "jinja2"}
+LIBRARIES = ("bokeh", "jinja2")
 NOT_WRITTEN = f"{PAGE} was not written: it needs {{}}. pip install 'trueulp[html]' brings it."
 SIZE_LIMIT = 2_500_000
 # Shares of the stories that are tried until the page is small enough; the worst are kept.
@@ -47,7 +47,7 @@ class Page:
 
 def missing_libraries() -> list[str]:
     """What a page needs and is not installed."""
-    return [name for module, name in LIBRARIES.items() if importlib.util.find_spec(module) is None]
+    return [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
 
 
 def write_page(folder: Path, page: Page) -> str | None:
@@ -77,15 +77,15 @@ def render(page: Page, stories: list[Any], in_all: int) -> str:
 
     from reports import charts
 
+    failures = _failures(page)
     data = {
         **page_data(page.measured, page.evidence, page.options),
         "faulty": sorted(page.faulty),
         "scales": charts.SCALES,
         "colours": {"series": charts.SERIES, "bar": charts.BAR},
     }
-    jinja = Environment(
-        loader=PackageLoader("reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    tidy = {"trim_blocks": True, "lstrip_blocks": True}
+    jinja = Environment(loader=PackageLoader("reports"), autoescape=True, undefined=StrictUndefined, **tidy)
     return jinja.get_template("report.html.j2").render(
         style=_own("report.css"),
         script=_own(*_SCRIPTS),
@@ -98,7 +98,8 @@ def render(page: Page, stories: list[Any], in_all: int) -> str:
         outcomes=_outcomes(page.measured),
         elements=int(page.measured["elements"].sum()),
         known=_known(page),
-        failures=_failures(page),
+        failures=failures,
+        faulty_failures=sum(line["faulty"] for line in failures),
         environment=_flat(page.environment),
     )
 

@@ -1,4 +1,4 @@
-"""What the page is made of, small enough to travel in it: columns of the table, stories of the worst cases, histograms."""
+"""What the page is made of: columns of the table, stories of the worst cases, histograms, packed small."""
 
 import base64
 import glob
@@ -28,9 +28,12 @@ def page_data(measured: pd.DataFrame, evidence: Evidence, options: str) -> dict[
         evidence: what was noted while measuring.
         options: what replay lines need beside the case and the implementation.
     """
-    replay = [replay_line(*row, options) for row in measured[["op", "impl", "worst_case"]].itertuples(index=False)]
+    told = measured.rename(columns={"worst_case": "place"})
+    told["replay"] = [
+        replay_line(*row, options) for row in measured[["op", "impl", "worst_case"]].itertuples(index=False)
+    ]
     return {
-        "words": {name: words(column) for name, column in measured.rename(columns={"worst_case": "place"}).assign(replay=replay)[list(WORDS)].items()},
+        "words": {name: words(told[name]) for name in WORDS},
         "counts": {name: measured[name].tolist() for name in COUNTS},
         "floats": {name: [number(v) for v in measured[name].tolist()] for name in FLOATS},
         "regimes": [r for r in (*REGIMES, *RECORDED) if r in set(measured["regime"])],

@@ -5,6 +5,7 @@ import re
 from rich.console import Console
 from rich.markup import escape
 
+from gpu_impls.call import Runner
 from gpu_impls.registry import Implementation
 from properties.case import Case
 from properties.explain import element_lines
@@ -27,14 +28,18 @@ def parse_place(text: str) -> tuple[Case, tuple[int, ...] | None]:
 
 
 def print_replay(
-    console: Console, case: Case, index: tuple[int, ...] | None, implementations: list[Implementation]
+    console: Console,
+    case: Case,
+    index: tuple[int, ...] | None,
+    implementations: list[Implementation],
+    runner: Runner,
 ) -> None:
     """The case's input and, for every implementation, the element asked for or its worst one."""
     console.print(f"[bold]{escape(case.id)}[/]", soft_wrap=True, highlight=False)
     for implementation in implementations:
         console.print()
         console.print(f"[bold]{escape(implementation.name)}[/]")
-        for name, line in _lines(verdict(implementation, case), index).items():
+        for name, line in _lines(verdict(implementation, case, runner), index).items():
             console.print(f"  {name:<12} {line}", soft_wrap=True, markup=False, highlight=False)
 
 

@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gpu_impls.call import Runner
 from properties.oracle_check import verdict
 from reports.evidence import Evidence
 from reports.measurement import Measurement, Partial, collect, partials
@@ -10,7 +11,7 @@ from reports.plan import Plan
 
 
 def measure(
-    plan: Plan, console: Console, evidence: Evidence | None = None
+    plan: Plan, runner: Runner, console: Console, evidence: Evidence | None = None
 ) -> tuple[list[Measurement], BaseException | None]:
     """The plan's measurements, and what ended it early, if anything did: Ctrl-C, or an error of ours.
 
@@ -25,7 +26,7 @@ def measure(
             for case, implementations in units:
                 progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44))
                 for implementation in implementations:
-                    judged = verdict(implementation, case)
+                    judged = verdict(implementation, case, runner)
                     made = partials(judged)
                     if evidence is not None:
                         evidence.note(judged, made)

@@ -126,7 +126,7 @@ ARRAYS = {
     "one number": ({"a": np.array(3.0)}, "holds no numeric array with rows (found a: float64 ())"),
     "no rows": ({"a": np.ones((0, 3))}, "holds no numeric array with rows (found a: float64 (0, 3))"),
     "weight alone": ({"weight": np.ones(3)}, "holds no numeric array with rows (found weight: float64 (3,))"),
-    "one name twice": ({"a b": np.ones(3), "a:b": np.ones(4)}, "holds two arrays that are both block a_b"),
+    "one name twice": ({"a b": np.ones(3), "a:b": np.ones(4)}, "holds two arrays that"),
 }
 
 

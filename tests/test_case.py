@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,25 +22,31 @@ flags = st.booleans()
 
 @st.composite
 def any_case(draw: st.DrawFn) -> Case:
-    """Every field varies, also in ways that no operator takes together: an ID is only words."""
+    """Every field varies, within what the operator takes."""
     regime = draw(st.sampled_from([*REGIMES, *RECORDED]))
     x = draw(st.none() | hex_words)
+    op = draw(st.sampled_from(sorted(OPERATORS)))
+    takes = {*OPERATORS[op].optional, *OPERATORS[op].parameters}
+
+    def if_taken(name: str, strategy: st.SearchStrategy) -> Any:
+        return draw(strategy) if name in takes else None
+
     return Case(
-        op=draw(st.sampled_from(list(OPERATORS))),
+        op=op,
         dtype=draw(st.sampled_from(list(FORMATS))),
         regime=regime,
         rows=draw(st.integers(0, 10**6)),
         n=draw(st.integers(0, 10**6)),
         seed=draw(st.integers(0, 2**64)) if x is None else 0,
-        mask=draw(st.none() | st.sampled_from(list(MASKS))),
-        weight=draw(flags),
-        bias=draw(flags),
-        eps=draw(st.none() | st.floats(0, 1e3, width=32)),
+        mask=if_taken("mask", st.none() | st.sampled_from(list(MASKS))),
+        weight=bool(if_taken("weight", flags)),
+        bias=bool(if_taken("bias", flags)),
+        eps=if_taken("eps", st.none() | st.floats(0, 1e3, width=32)),
         block=draw(words if regime in RECORDED else st.none() | words),
         x=x,
-        mask_bits=draw(st.none() | st.text("01", max_size=5)),
-        weight_bits=draw(st.none() | hex_words),
-        bias_bits=draw(st.none() | hex_words),
+        mask_bits=if_taken("mask", st.none() | st.text("01", max_size=5)),
+        weight_bits=if_taken("weight", st.none() | hex_words),
+        bias_bits=if_taken("bias", st.none() | hex_words),
     )
 
 
@@ -110,7 +117,7 @@ NOT_BUILDABLE = {
     "rms_norm:float32:standard_normal:1x1:x=3f800000:weight_bits=": "weight_bits holds 0 elements: expected 1",
     "softmax:float32:standard_normal:1x1:x=3f800000:mask_bits=2": "mask_bits=2 in case .*: expected 0 and 1 only",
     "softmax:float32:standard_normal:1x1:s0:mask_bits=1": "mask_bits in case .* without x: expected x=BITS too",
-    "softmax:float32:standard_normal:1x1:mask=all:x=3f800000": "mask in case .* beside x: expected mask_bits",
+    "softmax:float32:standard_normal:1x1:mask=all:x=3f800000": "mask in case .* beside x: expected ",
     "softmax:float32:standard_normal:100000x100000:s0": "is too large: expected at most 16,777,216 rows",
     "sum:float32:real_rows:2x384:s0:block=ln_x9": "real_rows has no block 'ln_x9': expected one of ln_x0, ",
     "sum:float32:real_rows:2x5:s0:block=ln_x0": r"block ln_x0 has rows of shape \(48, 384\)",
@@ -180,15 +187,18 @@ def test_explicit_arrays_come_back_bit_for_bit(dtype: str):
     tricky = [0.0, -0.0, np.nan, -np.nan, np.inf, fmt.smallest_subnormal, fmt.largest, 1.0]
     x = np.array(tricky, fmt.dtype).reshape(2, 4)
     x.view(fmt.bits_dtype)[0, 2] |= 5
-    arrays = {"x": x, "mask": np.array([[True, False] * 2] * 2), "weight": x[0], "bias": x[1]}
-    case = explicit_case("rms_norm", dtype, "specials", arrays, eps=0.25)
+    affine = {"x": x, "weight": x[0], "bias": x[1]}
+    case = explicit_case("rms_norm", dtype, "specials", affine, eps=0.25)
     again = Case.parse(case.id)
     assert again == case
-    assert {k: to_hex(v, fmt) for k, v in again.inputs.arrays.items() if k != "mask"} == {
-        k: to_hex(v, fmt) for k, v in arrays.items() if k != "mask"
-    }
-    assert again.inputs.visible.tolist() == arrays["mask"].tolist()
+    assert {k: to_hex(v, fmt) for k, v in again.inputs.arrays.items()} == {k: to_hex(v, fmt) for k, v in affine.items()}
     assert again.inputs.parameters == {"eps": 0.25}
+
+
+def test_an_explicit_mask_comes_back():
+    mask = np.array([[True, False] * 2] * 2)
+    case = explicit_case("softmax", "float32", "specials", {"x": np.zeros((2, 4), np.float32), "mask": mask})
+    assert Case.parse(case.id).inputs.visible.tolist() == mask.tolist()
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0), (3, 1)])

@@ -18,9 +18,9 @@ NAN, INF = float("nan"), float("inf")
 each_format = pytest.mark.parametrize("dtype", FORMATS)
 
 
-def judged(case: Case, computed: Any, **claims: Any) -> Judgement:
+def judged(case: Case, computed: Any, dtypes: tuple[str, ...] = (), **claims: Any) -> Judgement:
     """``computed`` (rounded to the format) against what a contract with these claims allows."""
-    (expectation,) = expect(case.operator, case.inputs, case.truths, contract((case.dtype,), **claims))
+    (expectation,) = expect(case.operator, case.inputs, case.truths, contract(dtypes or (case.dtype,), **claims))
     values = round_floats(np.asarray(computed, np.float64), case.fmt)
     return judge(values.reshape(expectation.classes.shape), expectation)
 
@@ -155,8 +155,15 @@ def test_the_half_ulp_is_that_of_the_binade_which_the_error_may_reach(below: flo
 
 def test_the_half_ulp_of_subnormals_does_not_shrink():
     least = FORMATS["float16"].smallest_subnormal
-    case = row_case("max", [[0.0], [least], [3 * least]], "float16")
+    case = row_case("mean", [[0.0], [least], [3 * least]], "float16")
     assert judged(case, [0.0, least, 3 * least]).expectation.half_ulp.tolist() == [least / 2] * 3
+
+
+def test_where_the_bound_is_zero_only_the_correct_rounding_passes():
+    """Half an ulp below 1 there is another float32."""
+    case = row_case("max", [[1.0], [0.5], [0.0]])
+    assert judged(case, [1 - 2.0**-24, 0.5, 2.0**-149]).failed.tolist() == [True, False, True]
+    assert not judged(case, [1.0, 0.5, -0.0]).failed.any()
 
 
 @each_format

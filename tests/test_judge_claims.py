@@ -47,7 +47,7 @@ def test_a_large_budget_takes_the_place_of_the_bound(ulps: int, verdict_: Reason
 
 
 def test_a_budget_for_another_format_changes_nothing():
-    assert reasons(MEAN, [1.26], max_ulp={"bfloat16": 1e9}) == [OVER]
+    assert reasons(MEAN, [1.26], dtypes=("float32", "bfloat16"), max_ulp={"bfloat16": 1e9}) == [OVER]
 
 
 def test_a_budget_judges_rows_that_the_bound_leaves_undecided():

@@ -52,6 +52,6 @@ def test_the_variance_is_of_the_rounded_row():
     row = [1000 + i / 1000 for i in range(1, 11)]
     variances = [compute_truth(OPERATORS["var"], given(FORMATS[f], row))[0] for f in ("float32", "float64")]
     in_float32, in_float64 = (float(t.enclosure.value()[0]) for t in variances)
-    assert in_float64 == pytest.approx(8.25e-6, rel=1e-9)
-    assert in_float32 == pytest.approx(np.var(np.array(row, np.float32).astype(np.float64)), rel=1e-9)
-    assert in_float32 != pytest.approx(in_float64, rel=1e-5)
+    assert in_float64 == pytest.approx(8.25e-6, rel=1e-9, abs=0)
+    assert in_float32 == pytest.approx(np.var(np.array(row, np.float32).astype(np.float64)), rel=1e-9, abs=0)
+    assert in_float32 != pytest.approx(in_float64, rel=1e-5, abs=0)

@@ -113,11 +113,11 @@ def test_without_more_precision_they_would_be_wrong(monkeypatch: pytest.MonkeyPa
 @each_ball_arithmetic
 def test_long_gaps_keep_the_digits_of_the_small_output(arithmetic: str):
     near, far = (truth("log_softmax", given(FORMATS["float64"], [0.0, gap]), arithmetic) for gap in (-200.0, -800.0))
-    assert near.rounded[0, 0] == -np.exp(-200.0) == pytest.approx(-1.3838965267367376e-87, rel=1e-15)
+    assert near.rounded[0, 0] == -1.3838965267367376e-87
     assert near.rounded[0, 1] == -200
     assert far.rounded[0].tolist() == [0, -800]
     exact = truth("logsumexp", given(FORMATS["float64"], [0.0, -700.0]), arithmetic)
-    assert exact.rounded[0] == pytest.approx(np.exp(-700.0), rel=1e-13)
+    assert exact.rounded[0] == 9.85967654375977e-305
 
 
 @pytest.mark.parametrize("sign", [1, -1])

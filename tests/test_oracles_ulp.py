@@ -100,7 +100,7 @@ def test_below_a_power_of_two_the_unit_is_the_smaller_one_whatever_was_computed(
     for z in (1.0, float(1 + 2 * u), 2.0):
         right = (Fraction(z) - exact) / u
         assert error_in_ulps(z, exact, fmt) == right
-        assert vectorised([z], exact, fmt) == [pytest.approx(float(right), rel=1e-14)]
+        assert vectorised([z], exact, fmt) == [pytest.approx(float(right), rel=1e-14, abs=0)]
 
 
 @each_sign
@@ -131,7 +131,7 @@ def test_residuals_below_the_smallest_subnormal_of_float64_are_seen(part: Fracti
     fmt = FORMATS["float64"]
     exact = (3 + part) * Fraction(2) ** -1074
     right = [float(part), float(1 - part), float(3 + part)]
-    assert vectorised([3 * 2.0**-1074, 4 * 2.0**-1074, 0.0], exact, fmt) == pytest.approx(right, rel=1e-15)
+    assert vectorised([3 * 2.0**-1074, 4 * 2.0**-1074, 0.0], exact, fmt) == pytest.approx(right, rel=1e-15, abs=0)
 
 
 @each_format

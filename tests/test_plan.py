@@ -57,7 +57,7 @@ def test_lengths_end_where_a_report_would_take_too_long(quick: bool, longest: in
         ({"dtypes": ("float16", "float64")}, {"float16", "float64"}),
         ({"dtypes": ("float16",), "quick": True}, {"float16"}),
     ],
-    ids=str,
+    ids=["all", "quick", "two", "quick and one"],
 )
 def test_dtypes(options: dict, expected: set[str]):
     assert {c.dtype for c in cases(Plan((anybody("sum"),), **options))} == expected

@@ -99,7 +99,7 @@ def test_two_runs_give_the_same_bytes(everything: Path, tmp_path: Path, name: st
 
 def test_a_process_of_its_own_gives_the_same_bytes(everything: Path, tmp_path: Path):
     command = [sys.executable, "-m", "reports.cli", "report", *SMALL, *MINE, "--out", "here"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Written to here: measurements.csv, summary.csv, summary.md, environment.json" in done.stdout
     for name in FILES[:3]:

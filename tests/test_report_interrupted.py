@@ -50,14 +50,21 @@ def test_an_interrupt_before_anything_was_measured_writes_nothing(
     monkeypatch.setattr("reports.run.verdict", interrupt)
     assert run("report", *SELECTION, *REGIMES, "--out", tmp_path) == 130
     assert list(tmp_path.iterdir()) == []
-    assert capsys.readouterr().err.splitlines() == ["trueulp: interrupted"]
+    printed = capsys.readouterr()
+    assert (printed.out.strip(), printed.err) == ("", "trueulp: interrupted\n")
+
+
+def test_an_interrupt_while_files_are_read_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "mine.py").write_text("raise KeyboardInterrupt")
+    assert run("report", "--impls", tmp_path / "mine.py", "--out", tmp_path) == 130
+    assert capsys.readouterr().err == "trueulp: interrupted\n"
 
 
 def test_an_error_of_ours_loses_nothing_and_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def fail_on_the_last(implementation: Implementation, case: Case) -> Verdict:
+    def fail_on_the_last(implementation: Implementation, case: Case, *how: object) -> Verdict:
         if case.regime == "absorbed":
             raise ZeroDivisionError("a bug")
-        return verdict(implementation, case)
+        return verdict(implementation, case, *how)
 
     monkeypatch.setattr("reports.run.verdict", fail_on_the_last)
     with pytest.raises(ZeroDivisionError, match="a bug"):

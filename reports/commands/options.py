@@ -1,8 +1,14 @@
 """Options that commands share: which implementations, which of their cases."""
 
 import argparse
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from gpu_impls.call import Runner, call
+from gpu_impls.isolation import Isolated
 from gpu_impls.registry import Implementation, implementations, load_file
+from properties.declarations import check_declarations
 from properties.recorded import Block, load_user_rows
 from reports.plan import Plan
 
@@ -14,13 +20,28 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--impls", action="append", default=[], metavar="FILE", help="also load implementations from FILE (repeatable)"
     )
+    parser.add_argument(
+        "--in-process", action="store_true", help="run kernels in this process: no deadline, for debugging"
+    )
+
+
+@contextmanager
+def running(options: argparse.Namespace) -> Iterator[Runner]:
+    """How kernels get run: in a child process that may hang or crash, unless --in-process says otherwise."""
+    if options.in_process:
+        yield call
+        return
+    with Isolated() as isolated:
+        yield isolated
 
 
 def select(options: argparse.Namespace) -> list[Implementation]:
     """The implementations asked for. Files without --op bring the other implementations of their operators along."""
     brought = [i for path in options.impls for i in load_file(path)]
     ops = tuple(options.op) or tuple(dict.fromkeys(i.op for i in brought))
-    return implementations(ops, tuple(options.impl))
+    chosen = implementations(ops, tuple(options.impl))
+    check_declarations(chosen)
+    return chosen
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +72,12 @@ def plan(options: argparse.Namespace) -> Plan:
         quick=options.quick,
         blocks=blocks(options),
     )
+
+
+def replay_options(options: argparse.Namespace) -> str:
+    """What a replay needs beside the case and the implementation: the files, as they were given."""
+    words = [word for path in options.impls for word in ("--impls", path)]
+    return shlex.join(words + (["--data", options.data] if options.data is not None else []))
 
 
 def _seed(text: str) -> int:

@@ -5,7 +5,7 @@ import argparse
 from rich.console import Console
 
 from reports.commands import OK, Action
-from reports.commands.options import add_data, add_selection, blocks, select
+from reports.commands.options import add_data, add_selection, blocks, running, select
 from reports.replay import parse_place, print_replay
 
 SUMMARY = "one case again, digit by digit"
@@ -27,7 +27,8 @@ def prepare(options: argparse.Namespace) -> Action:
         raise ValueError(f"no implementation of {case.op} takes {case.dtype} here: there are {known}")
 
     def show(console: Console) -> int:
-        print_replay(console, case, index, takers)
+        with running(options) as runner:
+            print_replay(console, case, index, takers, runner)
         return OK
 
     return show

@@ -18,10 +18,15 @@ function showCase(m, row) {
   outcome.className = `outcome ${m.word("outcome", row).replace(" ", "-")}`;
   panel.querySelector("dl").replaceChildren(...(story ? storyLines(story) : numbers(m, row)));
   panel.querySelector(".untold").replaceChildren(...(story ? [] : untold(m, row)));
-  panel.querySelector("code").textContent = m.word("replay", row);
+  panel.querySelector("code").replaceChildren(...wordsOf(m.word("replay", row)));
   panel.querySelector(".copied").textContent = "";
   panel.hidden = false;
   panel.scrollTop = 0;
+}
+
+// A command breaks between its words, not within "--impl".
+function wordsOf(command) {
+  return command.split(/( )/).map((word) => (word === " " ? word : element("span", { textContent: word })));
 }
 
 function storyLines(story) {
