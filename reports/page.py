@@ -54,7 +54,8 @@ def write_page(folder: Path, page: Page) -> str | None:
     """Write the page; returns why not if it could not be written."""
     missing = missing_libraries()
     if missing:
-        return NOT_WRITTEN.format(" and ".join(missing))
+        stale = " The one there is of an earlier report." if (folder / PAGE).exists() else ""
+        return NOT_WRITTEN.format(" and ".join(missing)) + stale
     (folder / PAGE).write_text(page_text(page), encoding="utf-8", newline="\n")
     return None
 

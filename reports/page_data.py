@@ -29,9 +29,7 @@ def page_data(measured: pd.DataFrame, evidence: Evidence, options: str) -> dict[
         options: what replay lines need beside the case and the implementation.
     """
     told = measured.rename(columns={"worst_case": "place"})
-    told["replay"] = [
-        replay_line(*row, options) for row in measured[["op", "impl", "worst_case"]].itertuples(index=False)
-    ]
+    told["replay"] = [replay_line(*of, options) for of in told[["op", "impl", "place"]].itertuples(index=False)]
     return {
         "words": {name: words(told[name]) for name in WORDS},
         "counts": {name: measured[name].tolist() for name in COUNTS},

@@ -1,4 +1,4 @@
-"""The files of a report: measurements.csv, summary.csv, summary.md, environment.json. ``reports.page`` adds the page."""
+"""The files of a report but the page: measurements.csv, summary.csv, summary.md, environment.json."""
 
 import json
 import os

@@ -1,17 +1,9 @@
-"""A user's file whose names and messages try to be markup, code, mathematics, templates and globs."""
+"""A user's file of hostile names. Only ever loaded by path and inside of ``isolated()``."""
 
 import numpy as np
+from hostile_names import HOSTILE
 
 from gpu_impls import implementation
-
-HOSTILE = (
-    "<script>window.hacked = 1</script>",
-    "</script><script>window.hacked = 2</script>",
-    '"><img src=x onerror="window.hacked = 3">',
-    "it's `quoted` \"twice\" & <b>bold</b>",
-    "$$\\frac{1}{2}$$ \\(x\\)",
-    "{{ 7 * 7 }} {% for %} [a-z]*?",
-)
 
 
 def right(x, mask=None):
@@ -34,6 +26,6 @@ def raises(x, mask=None):
     raise RuntimeError(HOSTILE[2])
 
 
-@implementation("max", dtypes=("float32",), known_faulty={"accuracy": "always 0"})
-def zeros(x, mask=None):
-    return np.zeros(len(x), x.dtype)
+@implementation("rms_norm", dtypes=("float32",), known_faulty={"accuracy": "always 0"})
+def zeros(x, weight=None, bias=None, eps=0.0):
+    return np.zeros_like(x)
