@@ -81,6 +81,10 @@ def implementation(op: str, *, dtypes: tuple[str, ...], name: str | None = None,
         called = name or getattr(function, "__name__", None)
         if not called:
             raise ValueError(f"{function!r} has no name of its own: give it one with name=")
+        try:
+            inspect.signature(function)
+        except (TypeError, ValueError):
+            raise ValueError(f"{called} tells no signature: wrap it in a function with named parameters") from None
         made = Implementation(op, called, function, agreed, origin)
         if (op, made.name) in _REGISTRY:
             raise ValueError(f"{op} already has an implementation named {made.name!r}: give this one another name=")

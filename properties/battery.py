@@ -46,12 +46,12 @@ def regimes_for(op: str) -> list[Regime]:
     return [regime for regime in fitting if regime.name != "masks" or "mask" in operator.optional]
 
 
-def regime_cases(op: str, dtype: str, lengths: tuple[int, ...], rows: int = 8, seed: int = 0) -> Iterator[Case]:
+def regime_cases(op: str, dtype: str, lengths: tuple[int, ...], seed: int = 0) -> Iterator[Case]:
     """The regimes that are about values, at ``lengths``."""
     for regime in regimes_for(op):
         for n in lengths:
             if regime.fits(n) and regime.name not in OF_THEIR_OWN:
-                yield Case(op, dtype, regime.name, rows, n, seed)
+                yield Case(op, dtype, regime.name, rows=8 if n < 1000 else 4, n=n, seed=seed)
 
 
 def length_cases(op: str, dtype: str, longest: int = LENGTHS[-1], seed: int = 1) -> Iterator[Case]:

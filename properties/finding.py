@@ -1,5 +1,6 @@
 """Findings: what a check reports when a property does not hold, and what is expected of a contract's deviations."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -17,8 +18,12 @@ class Finding:
     reason: Reason
     story: str
 
-    def __str__(self) -> str:
-        return f"{self.property}: {self.reason}\n{self.story}\n  replay: trueulp replay {self.case.id}"
+    def told_of(self, implementation: Implementation) -> str:
+        """The whole finding, with a command that shows it again."""
+        origin = implementation.origin or ""
+        file = f" --impls {origin}" if os.path.isabs(origin) else ""
+        replay = f"trueulp replay {self.case.id} --impl {implementation.name}{file}"
+        return f"{implementation.id} {self.property}: {self.reason}\n{self.story}\n  replay: {replay}"
 
 
 class PropertyFailure(AssertionError):
@@ -44,7 +49,7 @@ class Ledger:
             # A law has cases of its own: a regime that is declared to fail excuses the oracle's checks alone.
             declared = ({finding.property} | ({finding.case.regime} & self.scope)) & expected.keys()
             if not declared:
-                raise PropertyFailure(f"{self.implementation.id} {finding}")
+                raise PropertyFailure(finding.told_of(self.implementation))
             self.seen |= declared
 
     def close(self) -> None:

@@ -71,8 +71,6 @@ def load_user_rows(path: str) -> dict[str, Block]:
         rows = _as_rows(values)
         block = Block(_identifier(name), rows)
         if block.name in _USER:
-            raise ValueError(f"{path} holds two arrays that would be called {block.name}: rename one")
-        if block.name in _USER:
             raise ValueError(f"{path} holds two arrays that are both block {block.name} in case IDs: rename {name!r}")
         fitting = {k: v for k, v in affine.items() if v.size == rows.shape[-1]}
         _USER[block.name] = replace(block, **fitting)

@@ -35,7 +35,7 @@ def test_what_is_not_declared_fails_at_once_with_the_whole_story():
     assert str(failure.value).splitlines() == [
         "softmax-softmax accuracy: over the bound",
         "  the story",
-        f"  replay: trueulp replay {CASE.id}",
+        f"  replay: trueulp replay {CASE.id} --impl softmax",
     ]
 
 

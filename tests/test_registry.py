@@ -196,3 +196,8 @@ def test_the_parameters_that_may_be_passed(function, expected: set[str]):
     (made,) = implementations(("softmax",), ("f",))
     assert isinstance(made, Implementation)
     assert (made.parameters, made.takes_out) == (expected, "out" in expected)
+
+
+def test_a_callable_without_a_signature_is_refused():
+    with isolated(), pytest.raises(ValueError, match="max tells no signature: wrap it in a function"):
+        implementation("max", dtypes=("float32",))(max)
