@@ -21,11 +21,19 @@ def story(implementation: Implementation, case: Case, judgement: Judgement, inde
     lines = {
         "operator": f"{case.op}, implementation {implementation.name}, {case.dtype}",
         "case": f"{case.id}, element {list(index)}",
-        **input_lines(case.inputs, index),
-        **result_lines(judgement, index),
-        "verdict": f"{judgement.reason_at(index).outcome}: {judgement.reason_at(index)}",
+        **element_lines(case, judgement, index),
     }
     return "\n".join(f"  {name:<10} {text}" for name, text in lines.items())
+
+
+def element_lines(case: Case, judgement: Judgement, index: tuple[int, ...]) -> dict[str, str]:
+    """One element: its row's input, what came out, what should have, and the verdict."""
+    reason = judgement.reason_at(index)
+    return {
+        **input_lines(case.inputs, index),
+        **result_lines(judgement, index),
+        "verdict": f"{reason.outcome}: {reason}",
+    }
 
 
 def input_lines(inputs: Inputs, index: tuple[int, ...]) -> dict[str, str]:

@@ -21,7 +21,7 @@ _UNIT_BITS = 20
 # Below it, 2**27 errors in these units add up within int64.
 _SMALL = 2.0**16
 # The histogram's bins: 64 to a binade, so that a percentile is right to 1.6 %. Bin -inf is 0, bin inf is infinite.
-_BINS = 64
+BINS = 64
 # From this condition number on, and an error of more than 4 ULP, "the data did it" is worth saying.
 TELLING_CONDITION, TELLING_ERROR = 1e3, 4.0
 
@@ -186,7 +186,7 @@ def _integer_sum(errors: Floats) -> int:
 def _histogram(errors: Floats) -> Counter[float]:
     """Bins by exact operations on the float's exponent and mantissa: the same on every machine."""
     mantissa, exponent = np.frexp(errors)
-    bins = exponent * float(_BINS) + np.floor((mantissa - 0.5) * (2 * _BINS))
+    bins = exponent * float(BINS) + np.floor((mantissa - 0.5) * (2 * BINS))
     bins = np.where(errors == 0, -inf, np.where(np.isinf(errors), inf, bins))
     values, counts = np.unique(bins, return_counts=True)
     return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
@@ -195,8 +195,8 @@ def _histogram(errors: Floats) -> Counter[float]:
 def _upper_end(bin_: float) -> float:
     if np.isinf(bin_):
         return 0.0 if bin_ < 0 else inf
-    exponent, step = divmod(int(bin_), _BINS)
-    return ldexp(0.5 + (step + 1) / (2 * _BINS), exponent)
+    exponent, step = divmod(int(bin_), BINS)
+    return ldexp(0.5 + (step + 1) / (2 * BINS), exponent)
 
 
 def _reasons(judgement: Judgement) -> Counter[Reason]:

@@ -8,7 +8,7 @@ from rich.markup import escape
 from gpu_impls.call import Runner
 from gpu_impls.registry import Implementation
 from properties.case import Case
-from properties.explain import input_lines, result_lines
+from properties.explain import element_lines
 from properties.oracle_check import Verdict, verdict, worst_element
 
 
@@ -52,9 +52,7 @@ def _lines(v: Verdict, index: tuple[int, ...] | None) -> dict[str, str]:
             lines[output.name] = "empty, as it should be"
             continue
         place = _place(index, judgement.computed.ndim) or worst_element(judgement)
-        lines |= {"element": f"{output.name}{list(place)}", **input_lines(v.case.inputs, place)}
-        lines |= result_lines(judgement, place)
-        lines["verdict"] = f"{judgement.reason_at(place).outcome}: {judgement.reason_at(place)}"
+        lines |= {"element": f"{output.name}{list(place)}", **element_lines(v.case, judgement, place)}
     return lines
 
 

@@ -5,12 +5,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gpu_impls.call import Runner
 from properties.oracle_check import verdict
+from reports.evidence import Evidence
 from reports.measurement import Measurement, Partial, collect, partials
 from reports.plan import Plan
 
 
-def measure(plan: Plan, runner: Runner, console: Console) -> tuple[list[Measurement], BaseException | None]:
-    """The plan's measurements, and what ended it early, if anything did: Ctrl-C, or an error of ours."""
+def measure(
+    plan: Plan, runner: Runner, console: Console, evidence: Evidence | None = None
+) -> tuple[list[Measurement], BaseException | None]:
+    """The plan's measurements, and what ended it early, if anything did: Ctrl-C, or an error of ours.
+
+    ``evidence``, where given, takes note of every verdict.
+    """
     units = list(plan.units())
     parts: list[Partial] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -20,7 +26,11 @@ def measure(plan: Plan, runner: Runner, console: Console) -> tuple[list[Measurem
             for case, implementations in units:
                 progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44))
                 for implementation in implementations:
-                    parts += partials(verdict(implementation, case, runner))
+                    judged = verdict(implementation, case, runner)
+                    made = partials(judged)
+                    if evidence is not None:
+                        evidence.note(judged, made)
+                    parts += made
                 progress.advance(task)
         except BaseException as error:  # nothing measured so far is lost: the caller tells, then raises it again
             return collect(parts), error

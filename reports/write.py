@@ -1,4 +1,4 @@
-"""The files of a report: measurements.csv, summary.csv, summary.md, environment.json."""
+"""The files of a report but the page: measurements.csv, summary.csv, summary.md, environment.json."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import pandas as pd
 from reports.tables import not_judged
 
 FILES = ("measurements.csv", "summary.csv", "summary.md", "environment.json")
+PAGE = "report.html"
 MD_COLUMNS = ["op", "impl", "dtype", "max_ulp", "max_row_ulp", "misrounded_share", "bound_used", "outcome", "reason"]
 
 
@@ -26,7 +27,7 @@ def writable_folder(path: str) -> Path:
         probe.unlink()
     except OSError as error:
         raise ValueError(f"cannot write to --out {path}: {error.strerror or error} (give a folder you own)") from None
-    for file in map(folder.joinpath, FILES):
+    for file in map(folder.joinpath, (*FILES, PAGE)):
         if file.exists() and not (file.is_file() and os.access(file, os.W_OK)):
             raise ValueError(f"cannot write to --out {path}: {file.name} there is no file that can be overwritten")
     return folder

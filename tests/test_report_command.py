@@ -16,7 +16,7 @@ from reporting import KERNELS, SMALL, read, report, run
 from reports import __version__
 from reports.cli import main
 from reports.measurement import COLUMNS
-from reports.write import FILES
+from reports.write import FILES, PAGE
 
 # What the kernels of the file come to on rows that are not hostile.
 EXPECTED = {
@@ -64,7 +64,7 @@ def test_details_say_what_happened(everything: Path):
 
 
 def test_columns_and_files_are_those_promised(everything: Path):
-    assert sorted(p.name for p in everything.iterdir()) == sorted(FILES)
+    assert sorted(p.name for p in everything.iterdir()) == sorted((*FILES, PAGE))
     assert tuple(read(everything).columns) == COLUMNS
     assert read(everything, "summary.csv")["impl"].tolist() == sorted(EXPECTED)
 
@@ -91,7 +91,7 @@ def test_the_environment_is_beside_the_numbers(everything: Path):
     assert {"platform", "processor", "cores", "arithmetics"} <= set(told)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, PAGE])
 def test_two_runs_give_the_same_bytes(everything: Path, tmp_path: Path, name: str):
     report(tmp_path, *SMALL, *MINE)
     assert (tmp_path / name).read_bytes() == (everything / name).read_bytes()
@@ -102,7 +102,7 @@ def test_a_process_of_its_own_gives_the_same_bytes(everything: Path, tmp_path: P
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Written to here: measurements.csv, summary.csv, summary.md, environment.json" in done.stdout
-    for name in FILES[:3]:
+    for name in (*FILES[:3], PAGE):
         assert (tmp_path / "here" / name).read_bytes() == (everything / name).read_bytes()
 
 

@@ -13,7 +13,7 @@ from reporting import KERNELS, read, run
 from gpu_impls.registry import Implementation
 from properties.case import Case
 from properties.oracle_check import Verdict, verdict
-from reports.write import FILES
+from reports.write import FILES, PAGE
 
 # One case per regime: kernels run one after the other on each, in the order of the file.
 SELECTION = ("--op", "sum", "--dtype", "float32", "--quick", "--impls", KERNELS)
@@ -27,7 +27,7 @@ def test_what_was_measured_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture
     measured = read(tmp_path)
     assert measured.groupby("impl").size().to_dict() == {"right": 3, "interrupted": 2}
     assert set(measured["outcome"]) == {"pass"}
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(FILES)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted((*FILES, PAGE))
     assert read(tmp_path, "summary.csv")["measurements"].tolist() == [2, 3]
     assert "Ended early: the tables hold what was measured until then." in capsys.readouterr().out
 

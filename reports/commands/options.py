@@ -1,6 +1,7 @@
 """Options that commands share: which implementations, which of their cases."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -76,6 +77,12 @@ def plan(options: argparse.Namespace) -> Plan:
         quick=options.quick,
         blocks=blocks(options),
     )
+
+
+def replay_options(options: argparse.Namespace) -> str:
+    """What a replay needs beside the case and the implementation: the files, as they were given."""
+    words = [word for path in options.impls for word in ("--impls", path)]
+    return shlex.join(words + (["--data", options.data] if options.data is not None else []))
 
 
 def _seed(text: str) -> int:

@@ -6,12 +6,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from reports.commands import OK, Action
-from reports.commands.options import add_filters, add_selection, plan, running
+from reports.commands.options import add_filters, add_selection, plan, replay_options, running
 from reports.console import print_summary
 from reports.environment import environment
+from reports.evidence import Evidence
+from reports.page import Page, write_page
 from reports.run import measure
 from reports.tables import summary, table
-from reports.write import FILES, writable_folder, write_report
+from reports.write import FILES, PAGE, writable_folder, write_report
 
 SUMMARY = "measure implementations: tables, a summary, replay lines"
 
@@ -29,15 +31,21 @@ def prepare(options: argparse.Namespace) -> Action:
     folder = writable_folder(options.out)
 
     def report(console: Console) -> int:
+        evidence = Evidence()
         with running(options) as runner:
-            measurements, ended_by = measure(planned, runner, console)
+            measurements, ended_by = measure(planned, runner, console, evidence)
         if measurements:
             measured = table(measurements)
             summed = summary(measured)
-            write_report(folder, measured, summed, environment())
-            faulty = {i.id for i in planned.implementations if i.contract.known_faulty}
-            print_summary(console, measured, summed, faulty)
-            console.print(f"Written to {escape(str(folder))}: {', '.join(FILES)}", highlight=False)
+            here = environment()
+            faulty = frozenset(i.id for i in planned.implementations if i.contract.known_faulty)
+            write_report(folder, measured, summed, here)
+            print_summary(console, measured, summed, set(faulty))
+            why_not = write_page(folder, Page(measured, summed, evidence, here, faulty, replay_options(options)))
+            written = ", ".join(FILES if why_not else (*FILES, PAGE))
+            console.print(f"Written to {escape(str(folder))}: {written}", highlight=False)
+            if why_not:
+                console.print(f"[yellow]{escape(why_not)}[/]", highlight=False)
             if ended_by is not None:
                 console.print("[yellow]Ended early: the tables hold what was measured until then.[/]")
         if ended_by is not None:
