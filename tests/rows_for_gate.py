@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpu_impls.outcome import Reason
-from reports.schema import Baseline, Recipe, Row
+from reports.gate.schema import Baseline, Recipe, Row
 
 RECIPE = Recipe(seed=0, quick=True, dtypes=("float32",), regimes=(), lengths=(33,), longest=129)
 

@@ -11,8 +11,8 @@ import pytest
 from rows_for_gate import baseline, row
 
 from gpu_impls.outcome import Reason
-from reports.baseline import default_baseline, read_baseline, require_writable, write_baseline
-from reports.schema import VERSION
+from reports.gate.baseline import default_baseline, read_baseline, require_writable, write_baseline
+from reports.gate.schema import VERSION
 
 
 @pytest.fixture

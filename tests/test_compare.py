@@ -7,9 +7,9 @@ import pytest
 from rows_for_gate import row
 
 from gpu_impls.outcome import Reason
-from reports.compare import Verdict, compare, counts
-from reports.scatter import Tolerance
-from reports.schema import Row
+from reports.gate.compare import Verdict, compare, counts
+from reports.gate.scatter import Tolerance
+from reports.gate.schema import Row
 
 DEFAULT, LITERAL = Tolerance(), Tolerance(scatter=0)
 OTHER_BITS = "bbbbbbbbbbbbbbbb"

@@ -8,7 +8,7 @@ import pytest
 from gating import FEW, counted, edited, gate
 from reporting import run
 
-from reports.baseline import read_baseline
+from reports.gate.baseline import read_baseline
 
 
 @pytest.fixture

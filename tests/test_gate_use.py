@@ -9,8 +9,8 @@ from reporting import run
 
 from gpu_impls.registry import implementations, isolated
 from reports import run as running
-from reports.baseline import default_baseline, read_baseline
-from reports.rerun import of_numpy_and_scipy
+from reports.gate.baseline import default_baseline, read_baseline
+from reports.gate.rerun import of_numpy_and_scipy
 
 
 @pytest.fixture

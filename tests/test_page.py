@@ -12,10 +12,11 @@ from markupsafe import escape
 from reporting import SMALL, run
 
 from gpu_impls.outcome import Reason
-from reports import charts, page
 from reports.evidence import Evidence, Story
-from reports.page import Page, page_text, write_page
-from reports.page_data import number, packed, replay_line, words
+from reports.page import charts
+from reports.page import render as page
+from reports.page.data import number, packed, replay_line, words
+from reports.page.render import Page, page_text, write_page
 from reports.tables import summary, table
 from reports.write import PAGE
 from test_tables import row

@@ -5,9 +5,10 @@ Exit codes: 0 nothing did, 1 something is worse or missing, 2 an unusable baseli
 
 import argparse
 
-from reports.commands import Action, gate_baseline, gate_incumbent
+from reports.commands import Action
 from reports.commands.options import add_filters, add_selection
-from reports.scatter import Tolerance
+from reports.gate import against_baseline, against_incumbent
+from reports.gate.scatter import Tolerance
 
 SUMMARY = "did anything get worse than a baseline, or than another implementation?"
 _TOLERANCE = (
@@ -29,5 +30,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def prepare(options: argparse.Namespace) -> Action:
     tolerance = Tolerance.parse(options.tolerance)
-    way = gate_baseline if options.no_worse_than is None else gate_incumbent
+    way = against_baseline if options.no_worse_than is None else against_incumbent
     return way.prepare(options, tolerance)

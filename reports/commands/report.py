@@ -10,7 +10,7 @@ from reports.commands.options import add_filters, add_selection, plan, replay_op
 from reports.console import print_summary
 from reports.environment import environment
 from reports.evidence import Evidence
-from reports.page import Page, write_page
+from reports.page.render import Page, write_page
 from reports.run import measure
 from reports.tables import summary, table
 from reports.write import FILES, PAGE, writable_folder, write_report

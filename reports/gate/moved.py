@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from reports.compare import Compared, Verdict, counts
+from reports.gate.compare import Compared, Verdict, counts
 
 # How many rows of each verdict are shown. New and absent rows have nothing to show but their names.
 SHOWN = {Verdict.WORSE: 20, Verdict.MISSING: 10, Verdict.BETTER: 10, Verdict.CHANGED: 5}

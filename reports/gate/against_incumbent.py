@@ -10,13 +10,13 @@ from rich.markup import escape
 from gpu_impls.registry import Implementation, implementations, load_file
 from reports.commands import Action
 from reports.commands.options import blocks, running, select
-from reports.compare import Compared, compare
-from reports.moved import exit_code, files_again, print_moved
+from reports.gate.compare import Compared, compare
+from reports.gate.moved import exit_code, files_again, print_moved
+from reports.gate.rerun import finished
+from reports.gate.scatter import Tolerance
+from reports.gate.schema import Row
 from reports.plan import Plan
-from reports.rerun import finished
 from reports.run import measure
-from reports.scatter import Tolerance
-from reports.schema import Row
 
 
 def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:

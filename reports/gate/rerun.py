@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from gpu_impls.registry import BUILT_IN, Implementation
 from oracles.formats import FORMATS
 from properties.recorded import Block
-from reports.compare import Compared, Verdict
 from reports.environment import environment
+from reports.gate.compare import Compared, Verdict
+from reports.gate.schema import Baseline, Recipe, Row
 from reports.plan import Plan
-from reports.schema import Baseline, Recipe, Row
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from gpu_impls.outcome import Outcome
 from reports.evidence import Evidence
-from reports.page_data import packed, packed_text, page_data, ranked_stories, story_data
+from reports.page.data import packed, packed_text, page_data, ranked_stories, story_data
 from reports.write import PAGE
 
 LIBRARIES = ("bokeh", "jinja2")
@@ -76,7 +76,7 @@ def render(page: Page, stories: list[Any], in_all: int) -> str:
     from bokeh.resources import Resources
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    from reports import charts
+    from reports.page import charts
 
     failures = _failures(page)
     data = {
@@ -86,7 +86,7 @@ def render(page: Page, stories: list[Any], in_all: int) -> str:
         "colours": {"series": charts.SERIES, "bar": charts.BAR},
     }
     tidy = {"trim_blocks": True, "lstrip_blocks": True}
-    jinja = Environment(loader=PackageLoader("reports"), autoescape=True, undefined=StrictUndefined, **tidy)
+    jinja = Environment(loader=PackageLoader("reports.page"), autoescape=True, undefined=StrictUndefined, **tidy)
     return jinja.get_template("report.html.j2").render(
         style=_own("report.css"),
         script=_own(*_SCRIPTS),
@@ -109,7 +109,7 @@ def _own(*names: str) -> Any:
     """Files of ours, which are markup as they are."""
     from markupsafe import Markup
 
-    folder = files("reports").joinpath("templates")
+    folder = files("reports.page").joinpath("templates")
     return Markup("\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names))
 
 

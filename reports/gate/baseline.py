@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import reports
-from reports.schema import FORMAT, VERSION, Baseline, Row, decoded
+from reports.gate.schema import FORMAT, VERSION, Baseline, Row, decoded
 
 
 def default_baseline() -> Path:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 
-from reports.schema import Row
+from reports.gate.schema import Row
 
 # Fewer changed rows than these tell no direction: every rise counts.
 FEWEST = 8

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpu_impls.outcome import Outcome, Reason
-from reports.scatter import BOUND, METRICS, Metric, Scatter, Tolerance, format_number
-from reports.schema import Row
+from reports.gate.scatter import BOUND, METRICS, Metric, Scatter, Tolerance, format_number
+from reports.gate.schema import Row
 
 
 class Verdict(StrEnum):

@@ -9,17 +9,17 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpu_impls.registry import Implementation, load_file
-from reports.baseline import default_baseline, read_baseline, require_writable, write_baseline
 from reports.commands import OK, Action
 from reports.commands.options import blocks, running, select
-from reports.compare import Compared, Verdict, compare
 from reports.environment import environment
-from reports.moved import exit_code, files_again, print_environment, print_moved
+from reports.gate.baseline import default_baseline, read_baseline, require_writable, write_baseline
+from reports.gate.compare import Compared, Verdict, compare
+from reports.gate.moved import exit_code, files_again, print_environment, print_moved
+from reports.gate.rerun import Scope, empty_baseline, finished, of_numpy_and_scipy, planned, updated
+from reports.gate.scatter import Tolerance
+from reports.gate.schema import Baseline, Row
 from reports.plan import Plan
-from reports.rerun import Scope, empty_baseline, finished, of_numpy_and_scipy, planned, updated
 from reports.run import measure
-from reports.scatter import Tolerance
-from reports.schema import Baseline, Row
 
 UNUSABLE = 2
 

@@ -1,0 +1,1 @@
+"""The gate: did a change make anything worse? Rows against those of a baseline, or of another implementation."""

@@ -1,0 +1,1 @@
+"""The page: report.html, one file to open offline."""
