@@ -1,8 +1,8 @@
 """One small fault against each law, and the right twins: what the tests of the laws run."""
 
 import numpy as np
-from faulty import softmax, total
 
+from faulty import softmax, total
 from gpu_impls.call import GUARD_WORDS
 from gpu_impls.numpy.precision import load, store
 from gpu_impls.numpy.summation import sequential_sum

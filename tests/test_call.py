@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import made, row_case, total
 
+from faulty import made, row_case, total
 from gpu_impls.call import call, unsupported
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation

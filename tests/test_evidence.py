@@ -8,8 +8,8 @@ from operator import or_
 
 import numpy as np
 import pytest
-from faulty import made, row_case, total
 
+from faulty import made, row_case, total
 from properties.case import Case
 from properties.oracle_check import Verdict, verdict
 from properties.tally import BINS

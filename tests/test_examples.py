@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from faulty import found, registered, row_case
 
+from faulty import found, registered, row_case
 from gpu_impls.call import call
 from gpu_impls.numpy.shifting import running_state, running_states
 from gpu_impls.numpy.summation import WARP, lanes_of, warp_sum

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from faulty import row_case
 from reporting import read
 
+from faulty import row_case
 from gpu_impls.call import Run
 from gpu_impls.isolation import PATIENCE, Child, Isolated, signal_name
 from gpu_impls.outcome import Outcome, Reason

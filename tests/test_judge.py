@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import row_case
 
+from faulty import row_case
 from gpu_impls.contract import contract
 from gpu_impls.outcome import Reason
 from oracles.formats import FORMATS

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import claiming, found, made, registered, row_case
 
+from faulty import claiming, found, made, registered, row_case
 from gpu_impls.numpy.precision import load, store
 from gpu_impls.numpy.shifting import row_maximum
 from gpu_impls.numpy.summation import pairwise_sum

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import faulty_laws as faults
 import pytest
-from faulty import found, made, softmax, total
 
+import faulty_laws as faults
+from faulty import found, made, softmax, total
 from gpu_impls.call import call
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation

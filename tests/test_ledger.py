@@ -1,8 +1,8 @@
 """The ledger: a finding must be declared, and what is declared must be found."""
 
 import pytest
-from faulty import made, registered, row_case, softmax
 
+from faulty import made, registered, row_case, softmax
 from gpu_impls.outcome import Reason
 from properties.finding import Finding, Ledger, PropertyFailure
 from properties.laws import LAWS

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from faulty import made, row_case, softmax, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faulty import made, row_case, softmax, total
 from gpu_impls.call import Run
 from gpu_impls.outcome import Outcome, Reason
 from gpu_impls.registry import Implementation

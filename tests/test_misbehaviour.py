@@ -6,8 +6,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from faulty import made, row_case, softmax, total
 
+from faulty import made, row_case, softmax, total
 from gpu_impls.call import GUARD_WORDS, call
 from gpu_impls.outcome import Reason
 from oracles.formats import FORMATS

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import flint
 import mpmath
 import numpy as np
 import pytest
 
+from needs_flint import flint
 from oracles.arithmetics import ARITHMETICS, BEST, RATIONAL, Arithmetic
 from oracles.arithmetics.flint import Balls, Flint
 from oracles.arithmetics.protocol import Vector, objects

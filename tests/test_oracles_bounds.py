@@ -21,7 +21,7 @@ from oracles.classes import ElementClass
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs
 from properties.case import Case
-from test_oracles_second_opinion import cases_for
+from test_oracles_inputs import cases_for
 
 E_EXP, E_LOG, E_RS, E_DIV, C_S = 3, 4, 2, 2, 3
 F32, F64 = FORMATS["float32"], FORMATS["float64"]

@@ -14,8 +14,7 @@ from oracles.operator import Inputs, Operator
 from oracles.truth import compute_truth
 from oracles.ulp import ulp
 from test_oracles_formats import decode, some_patterns
-from test_oracles_inputs import INF, each_format, each_operator, given
-from test_oracles_second_opinion import cases_for
+from test_oracles_inputs import INF, cases_for, each_format, each_operator, given
 
 F32, F64 = FORMATS["float32"], FORMATS["float64"]
 PLAIN = ErrorModel(F32)

@@ -1,6 +1,7 @@
 """The operators' inputs and the catalogue; and :func:`given`, in which the tests beside this one write theirs."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,12 +10,32 @@ from oracles.catalogue import OPERATORS, operator_named
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs, Operator
 from oracles.rounding import round_floats
-from properties.regimes import FAMILIES
+from properties.case import Case
+from properties.masks import MASKS
+from properties.regimes import FAMILIES, REGIMES
 
 NAN, INF = float("nan"), float("inf")
 
 each_format = pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS)
 each_operator = pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
+
+EPS = (1e-5, 0.0, 1e-12, 1.0)
+
+
+@cache
+def cases_for(op: str, dtype: str, seed: int = 0) -> tuple[Case, ...]:
+    """One case of every regime, with every kind of mask, weights and biases, and eps in turn."""
+    norm = op in ("rms_norm", "layer_norm")
+    drawn = [regime for regime in REGIMES.values() if regime.name not in ("masks", "lengths")]
+    cases = []
+    for i, regime in enumerate(drawn, start=seed):
+        n = max(regime.min_length, (1, 2, 3, 5, 8, 13)[i % 6])
+        mask = None if norm or i % 4 == 0 else list(MASKS)[i % len(MASKS)]
+        affine = {"weight": i % 2 == 0, "bias": i % 3 == 0, "eps": EPS[i % 4]} if norm else {}
+        rows = 30 if regime.name == "specials" else 3
+        cases.append(Case(op, dtype, regime.name, rows, n, seed, mask, **affine))
+    return tuple(cases)
+
 
 Row = Sequence[float]
 

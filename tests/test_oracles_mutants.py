@@ -17,8 +17,8 @@ from oracles.logsumexp import log_sum
 from oracles.operator import Inputs, Mask, Operator
 from oracles.rms_norm import affine
 from oracles.var import centred
-from test_oracles_inputs import INF
-from test_oracles_second_opinion import cases_for, class_disagreements, value_disagreements
+from test_oracles_inputs import INF, cases_for
+from test_oracles_second_opinion import class_disagreements, value_disagreements
 
 Outputs = tuple[Vector, ...]
 Optional = Vector | None

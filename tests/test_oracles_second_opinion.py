@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import needs_flint  # noqa: F401
 from oracles.classes import ElementClass
 from oracles.enclosure import Enclosure
 from oracles.formats import Format
@@ -21,9 +22,8 @@ from oracles.rounding import round_fraction
 from oracles.truth import compute_truth
 from properties.case import Case
 from properties.masks import MASKS
-from properties.regimes import REGIMES
 from second_opinion import second_opinion
-from test_oracles_inputs import each_format, each_operator
+from test_oracles_inputs import cases_for, each_format, each_operator
 
 Interval = tuple[Fraction, Fraction]
 
@@ -34,7 +34,6 @@ NAMES = {
     ElementClass.NEG_INF: "-inf",
     ElementClass.ANY: "any",
 }
-EPS = (1e-5, 0.0, 1e-12, 1.0)
 
 
 @dataclass(frozen=True)
@@ -44,21 +43,6 @@ class Disagreement:
     what: str
     case: str
     place: tuple[int, int]
-
-
-@cache
-def cases_for(op: str, dtype: str, seed: int = 0) -> tuple[Case, ...]:
-    """One case of every regime, with every kind of mask, weights and biases, and eps in turn."""
-    norm = op in ("rms_norm", "layer_norm")
-    drawn = [regime for regime in REGIMES.values() if regime.name not in ("masks", "lengths")]
-    cases = []
-    for i, regime in enumerate(drawn, start=seed):
-        n = max(regime.min_length, (1, 2, 3, 5, 8, 13)[i % 6])
-        mask = None if norm or i % 4 == 0 else list(MASKS)[i % len(MASKS)]
-        affine = {"weight": i % 2 == 0, "bias": i % 3 == 0, "eps": EPS[i % 4]} if norm else {}
-        rows = 30 if regime.name == "specials" else 3
-        cases.append(Case(op, dtype, regime.name, rows, n, seed, mask, **affine))
-    return tuple(cases)
 
 
 @cache

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from faulty import made, total
 
+from faulty import made, total
 from gpu_impls.registry import Implementation
 from oracles.catalogue import OPERATORS
 from oracles.formats import FORMATS

@@ -8,8 +8,8 @@ import functools
 
 import numpy as np
 import pytest
-from faulty import registered
 
+from faulty import registered
 from gpu_impls.call import call
 from gpu_impls.contract import contract
 from oracles.catalogue import OPERATORS

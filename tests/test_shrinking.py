@@ -6,10 +6,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from faulty import found, made, registered, softmax, total
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
+from faulty import found, made, registered, softmax, total
 from gpu_impls.numpy.precision import load, store
 from gpu_impls.registry import Implementation
 from properties.case import Case

@@ -7,11 +7,11 @@ and passes. Lines about other operators wait for those.
 from dataclasses import dataclass
 from typing import Any
 
-import faulty_kernels as k
 import numpy as np
 import pytest
-from faulty import claiming, found, made, registered, row_case
 
+import faulty_kernels as k
+from faulty import claiming, found, made, registered, row_case
 from gpu_impls.call import call
 from gpu_impls.registry import Implementation
 from properties.case import Case

@@ -8,12 +8,12 @@ test_trigger_lines.py.
 import functools
 from typing import Any
 
-import faulty_kernels as k
 import ml_dtypes
 import numpy as np
 import pytest
-from faulty import claiming, found, made, registered
 
+import faulty_kernels as k
+from faulty import claiming, found, made, registered
 from gpu_impls.registry import Implementation
 from properties.battery import battery
 from properties.case import Case
