@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import needs_flint  # noqa: F401
 import oracles.truth
 from oracles.arithmetics import ARITHMETICS
 from oracles.catalogue import OPERATORS
