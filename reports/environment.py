@@ -10,7 +10,21 @@ import numpy as np
 from oracles.arithmetics import ARITHMETICS, BEST
 from reports import __version__
 
-PACKAGES = ("numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "pandas", "hypothesis", "scipy")
+PACKAGES = (
+    "numpy",
+    "ml_dtypes",
+    "mpmath",
+    "gmpy2",
+    "python-flint",
+    "pandas",
+    "hypothesis",
+    "scipy",
+    "torch",
+    "jax",
+    "onnxruntime",
+    "onnx",
+    "transformers",
+)
 
 
 def environment() -> dict[str, Any]:
