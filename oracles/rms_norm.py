@@ -94,7 +94,8 @@ def bound(inputs: Inputs, exact: tuple[Array, ...], model: ErrorModel) -> tuple[
     # An infinite row's finite elements are 0 * weight: q is NaN there, and p is 0.
     result = np.where(size == 0, 0, size * relative) + model.eta * (weight + 2)
     if model.cast_before_weight:
-        result = result + np.maximum(inputs.fmt.unit_roundoff * size, inputs.fmt.smallest_subnormal / 2 * weight)
+        tiny = inputs.wide.type(inputs.fmt.smallest_subnormal) / 2
+        result = result + np.maximum(inputs.fmt.unit_roundoff * size, tiny * weight)
     if "bias" in inputs.arrays:
         result = result + model.u * np.abs(exact[0])
     return (result,)
