@@ -1,12 +1,13 @@
 """Calling an implementation: fresh arrays in, checked arrays out, and every way it can misbehave as a reason."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gpu_impls.backends import BACKENDS, Backend
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
 from oracles.catalogue import operator_named
@@ -41,7 +42,14 @@ def unsupported(implementation: Implementation, inputs: Inputs) -> str | None:
     for name in inputs.arrays:
         if name != "x" and name not in implementation.parameters:
             return f"it has no {name} parameter"
-    return None
+    return BACKENDS[agreed.backend].missing()
+
+
+def refused(backend: Backend, arrays: dict[str, Array], with_out: bool) -> str | None:
+    """Why the backend cannot be handed these arrays as they lie in memory, or an ``out`` buffer; None if it can."""
+    if with_out and not backend.writable:
+        return f"{backend.name} arrays are immutable: no out buffer"
+    return next(filter(None, map(backend.refuses, arrays.values())), None)
 
 
 def call(
@@ -59,26 +67,53 @@ def call(
     reason = unsupported(implementation, inputs)
     if reason:
         return Run(reason=Reason.NOT_SUPPORTED, detail=reason)
+    backend = BACKENDS[implementation.contract.backend]
     arrays = {name: arrange(a) if name == "x" else np.array(a) for name, a in inputs.arrays.items()}
-    keywords: dict[str, Any] = {k: v for k, v in arrays.items() if k != "x"}
-    keywords |= {k: v for k, v in inputs.parameters.items() if k in implementation.parameters}
+    reason = refused(backend, arrays, with_out)
+    if reason:
+        return Run(reason=Reason.NOT_SUPPORTED, detail=reason)
     expected = [(o.shape(inputs), inputs.fmt) for o in operator_named(implementation.op).outputs]
     guarded = [Guarded(*e) for e in expected] if with_out else []
-    if guarded:
-        keywords["out"] = guarded[0].buffer if len(guarded) == 1 else tuple(g.buffer for g in guarded)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = implementation.function(arrays["x"], **keywords)
+            returned = _hand_over(implementation, backend, arrays, inputs.parameters, guarded)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a kernel may raise anything; that is its outcome, not ours
         return Run(reason=Reason.RAISED, detail=_told(error))
-    outputs = tuple(g.buffer for g in guarded) or (result if isinstance(result, tuple) else (result,))
-    problem = _input_changed(inputs, arrays) or _wrong_outputs(outputs, expected) or _wrong_buffers(guarded, result)
+    outputs = tuple(g.buffer for g in guarded) or returned
+    problem = _input_changed(inputs, arrays) or _wrong_outputs(outputs, expected) or _wrong_buffers(guarded, returned)
     if problem:
         return problem
     return Run(tuple(np.array(o) for o in outputs))
+
+
+def _hand_over(
+    implementation: Implementation,
+    backend: Backend,
+    arrays: dict[str, Array],
+    parameters: Mapping[str, float],
+    guarded: list["Guarded"],
+) -> tuple[Any, ...]:
+    """Call it with the backend's arrays, and turn what it returns into ours; None stays, all else is foreign."""
+    native = {name: backend.to_native(a) for name, a in arrays.items()}
+    keywords: dict[str, Any] = {k: v for k, v in native.items() if k != "x"}
+    keywords |= {k: v for k, v in parameters.items() if k in implementation.parameters}
+    if guarded:
+        buffers = tuple(backend.to_native(g.buffer) for g in guarded)
+        keywords["out"] = buffers[0] if len(buffers) == 1 else buffers
+    result = implementation.function(native["x"], **keywords)
+    returned = result if isinstance(result, tuple) else (result,)
+    ours = [backend.to_numpy(r) for r in returned]
+    return tuple(Foreign(r) if o is None and r is not None else o for r, o in zip(returned, ours, strict=True))
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Something returned that is not an array of the backend."""
+
+    value: Any
 
 
 class Guarded:
@@ -117,12 +152,11 @@ def _wrong_outputs(outputs: tuple[Any, ...], expected: list[tuple[tuple[int, ...
     return None
 
 
-def _wrong_buffers(guarded: list[Guarded], result: Any) -> Run | None:
+def _wrong_buffers(guarded: list[Guarded], returned: tuple[Any, ...]) -> Run | None:
     for g in guarded:
         problem = g.problem()
         if problem:
             return Run(reason=problem, detail="through the out parameter")
-    returned = result if isinstance(result, tuple) else (result,)
     for g, r in zip(guarded, returned, strict=False):
         if r is not None and (not isinstance(r, np.ndarray) or r.tobytes() != g.buffer.tobytes()):
             return Run(reason=Reason.UNWRITTEN, detail="what it returned is not what it wrote into out")
@@ -139,4 +173,6 @@ def _told(error: BaseException) -> str:
 
 
 def _describe(value: Any) -> str:
-    return f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape}"
+    return f"a {type(value.value if isinstance(value, Foreign) else value).__name__}"

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from gpu_impls.backends import BACKENDS
 from oracles.bounds import ErrorModel
 from oracles.formats import FORMATS, Format, format_named
 
-BACKENDS = ("numpy",)
 MASKED_ROW = ("zero", "nan")
 SUBNORMALS = ("keep", "flush")
 CASTS = ("before_weight",)
@@ -20,7 +20,7 @@ class Contract:
 
     Attributes:
         dtypes: storage formats it takes and returns.
-        backend: the library whose arrays it takes.
+        backend: the library whose arrays it takes and returns, one of ``gpu_impls.backends``.
         accumulate: format of its internal arithmetic; None means float32, and float64 for float64 storage.
         masked_row: what a row without visible elements becomes (softmax family; for log_softmax "zero" is -inf).
         domain: (lo, hi), every non-zero |x_i| lies within; None promises the whole format. See :meth:`admits`.
@@ -62,7 +62,7 @@ class Contract:
             raise ValueError(f"dtypes is empty: name at least one of {', '.join(FORMATS)}")
         for name in (*self.dtypes, *self.max_ulp, *filter(None, [self.accumulate])):
             format_named(name)
-        _one_of("backend", self.backend, BACKENDS)
+        _one_of("backend", self.backend, tuple(BACKENDS))
         _one_of("masked_row", self.masked_row, MASKED_ROW)
         _one_of("subnormals", self.subnormals, SUBNORMALS)
         _one_of("cast", self.cast, (None, *CASTS))

@@ -20,7 +20,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from gpu_impls.backends import BACKENDS
 from gpu_impls.call import Run, call
+from gpu_impls.libraries import load_libraries
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation, find
 from oracles.formats import Array
@@ -153,6 +155,16 @@ def resident(pid: int) -> int:
         return 0
 
 
+def load_what_it_needs(implementation: Implementation) -> None:
+    """Import the libraries of its backend and its module now: that is not the kernel's time."""
+    backend = BACKENDS[implementation.contract.backend]
+    if backend.available():
+        backend.load()
+    module = sys.modules.get(getattr(implementation.function, "__module__", None) or "")
+    if module is not None:
+        load_libraries(module)
+
+
 def serve(connection: Connection) -> None:
     """The child's loop: load what is asked for, call it, answer. Ends when the parent closes the pipe."""
     pid = os.getpid()
@@ -163,7 +175,9 @@ def serve(connection: Connection) -> None:
             return
         try:
             implementation = find(origin, op, name)
-        except (ValueError, ImportError) as error:
+            if kind == "load":
+                load_what_it_needs(implementation)
+        except (ValueError, ImportError, OSError) as error:
             answer = Run(reason=Reason.RAISED, detail=f"{type(error).__name__}: {error}")
         else:
             answer = call(implementation, *arguments) if kind == "call" else Run()

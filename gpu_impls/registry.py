@@ -1,7 +1,6 @@
 """The registry: implementations by operator and name, and how files bring theirs."""
 
 import importlib
-import importlib.util
 import inspect
 import sys
 import types
@@ -15,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from gpu_impls.contract import Contract, contract
+from gpu_impls.libraries import absent
 from oracles.catalogue import operator_named
 
-# Modules that register our own implementations, and the library each needs.
+# Modules that register our own implementations, and the extra (gpu_impls.libraries) that brings what each needs.
 BUILT_IN = {
     **{f"gpu_impls.numpy.{op}": "numpy" for op in (
         "sum", "mean", "var", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "layer_norm",
     )},
     "gpu_impls.adapters.numpy": "numpy",
-    "gpu_impls.adapters.scipy": "scipy",
+    **{f"gpu_impls.adapters.{extra}": extra for extra in ("scipy", "torch", "jax", "transformers")},
+    "gpu_impls.adapters.onnxruntime": "onnx",
 }  # fmt: skip
 
 
@@ -113,13 +114,14 @@ def implementations(ops: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -
 
 def load_built_in() -> dict[str, str]:
     """Import our own modules whose library is there; the others come back with what brings them."""
-    absent = {}
-    for module, library in BUILT_IN.items():
-        if importlib.util.find_spec(library) is None:
-            absent[module] = f"{library} is not installed: pip install 'trueulp[{library}]'"
-        else:
+    missing = {}
+    for module, extra in BUILT_IN.items():
+        reason = absent(extra)
+        if reason is None:
             importlib.import_module(module)
-    return absent
+        else:
+            missing[module] = reason
+    return missing
 
 
 def load_file(path: str) -> list[Implementation]:

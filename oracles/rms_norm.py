@@ -82,17 +82,20 @@ def bound(inputs: Inputs, exact: tuple[Array, ...], model: ErrorModel) -> tuple[
     rho = q (h + 3) u is the relative error of ms + eps: each square and the division round, the sum adds h, eps
     dilutes all by q. Within a declared domain squares may still underflow one by one: + 2 eta/(ms + eps). The
     reciprocal root errs by E_rs ulps, the products and the division of the mean by 3.5 roundings. A cast of x r to
-    storage before the weight costs a storage rounding: + u_F |p_i|.
+    storage before the weight costs a storage rounding, of half a smallest subnormal if x r is subnormal there:
+    + max(u_F |p_i|, eta_F |w_i|/2).
     """
     scaled = Scaled(inputs)
     rho = scaled.q * (model.depth(inputs.wide.type(inputs.x.shape[-1])) + 3) * model.u
     if model.bounded_domain:
         rho = rho + 2 * model.eta / scaled.root**2
     relative = inverse_root_error(rho) + (2 * E_RSQRT + 3.5) * model.u
-    if model.cast_before_weight:
-        relative = relative + inputs.fmt.unit_roundoff
+    size, weight = np.abs(scaled.p), np.abs(scaled.weight)
     # An infinite row's finite elements are 0 * weight: q is NaN there, and p is 0.
-    result = np.where(scaled.p == 0, 0, np.abs(scaled.p) * relative) + model.eta * (np.abs(scaled.weight) + 2)
+    result = np.where(size == 0, 0, size * relative) + model.eta * (weight + 2)
+    if model.cast_before_weight:
+        tiny = inputs.wide.type(inputs.fmt.smallest_subnormal) / 2
+        result = result + np.maximum(inputs.fmt.unit_roundoff * size, tiny * weight)
     if "bias" in inputs.arrays:
         result = result + model.u * np.abs(exact[0])
     return (result,)

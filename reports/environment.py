@@ -11,8 +11,8 @@ from oracles.arithmetics import ARITHMETICS, BEST
 from reports import __version__
 
 PACKAGES = (
-    "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "pandas", "hypothesis",
-    "scipy", "torch", "jax", "jaxlib", "onnxruntime", "transformers", "bokeh",
+    "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "pandas", "hypothesis", "bokeh",
+    "scipy", "torch", "jax", "jaxlib", "onnxruntime", "onnx", "transformers",
 )  # fmt: skip
 
 

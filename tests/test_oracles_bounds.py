@@ -120,13 +120,18 @@ class Plain:
         rho = ms / (ms + self.eps) * (self.h + 3) * self.u
         rho += 2 * self.eta / (ms + self.eps) if self.model.bounded_domain else 0
         f = 1 / mpmath.sqrt(1 - rho) - 1 if rho < 1 else mpf("inf")
-        relative = (
-            f + (2 * E_RS + mpf("3.5")) * self.u + (self.fmt.unit_roundoff if self.model.cast_before_weight else 0)
-        )
+        relative = f + (2 * E_RS + mpf("3.5")) * self.u
+
+        def cast(v: Any, w: Any) -> Any:
+            """Half an ulp of storage, of the smallest subnormal's size at least, times the weight."""
+            size = abs(v * w) / mpmath.sqrt(ms + self.eps)
+            return max(self.fmt.unit_roundoff * size, mpf(self.fmt.smallest_subnormal) / 2 * abs(w))
+
         return [
             (abs(v * w) / mpmath.sqrt(ms + self.eps) * relative if v * w else 0)
             + (self.u * abs(v * w / mpmath.sqrt(ms + self.eps) + self.bias[i]) if self.bias else 0)
             + self.eta * (abs(w) + 2)
+            + (cast(v, w) if self.model.cast_before_weight else 0)
             for i, (v, w) in enumerate(zip(self.x, self.weight, strict=True))
         ]
 

@@ -82,7 +82,7 @@ def test_without_options_everything_is_there(collect: Collect):
 
 
 CHOSEN = {
-    "an-operator": (("--op", "max"), {"max-propagating", "max-identity_zero", "max-by_comparison", "max-numpy"}),
+    "an-operator": (("--op", "max"), {i.id for i in implementations(("max",))}),
     "two-operators": (("--op", "max", "--op", "var", "--impl", "[bo]*"), {"max-by_comparison", "var-one_pass"}),
     "a-glob": (("--impl", "welford*"), {"layer_norm-welford", "layer_norm-welford_warp_tree"}),
     "a-file": (("--impls", "FILE"), {"max-mine", "sum-off_by_a_thousandth"}),

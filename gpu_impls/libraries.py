@@ -1,0 +1,59 @@
+"""Libraries that a machine may or may not have: named with the pip extra that brings them, imported when first used.
+
+Listing and collecting need names and contracts alone, and PyTorch, JAX and transformers take seconds to import.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+# Importable libraries by the extra of pyproject.toml that installs them.
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "scipy": ("scipy",),
+    "torch": ("torch",),
+    "jax": ("jax",),
+    "onnx": ("onnxruntime", "onnx"),
+    "transformers": ("transformers", "torch"),
+}
+
+
+def absent(extra: str) -> str | None:
+    """What to install for ``extra``, in words; None where it is all here."""
+    for library in EXTRAS.get(extra, (extra,)):
+        if importlib.util.find_spec(library) is None:
+            return f"{library} is not installed: pip install 'trueulp[{extra}]'"
+    return None
+
+
+class Library:
+    """A module that is imported when its first attribute is asked for.
+
+    Args:
+        name: as in ``import name``.
+        prepare: called with the module, once, right after its import.
+    """
+
+    def __init__(self, name: str, prepare: Callable[[Any], None] = lambda module: None) -> None:
+        self._name, self._prepare = name, prepare
+        self._module: ModuleType | None = None
+
+    def load(self) -> ModuleType:
+        if self._module is None:
+            module = importlib.import_module(self._name)
+            self._prepare(module)
+            self._module = module
+        return self._module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what pickle, copy and inspect look for is no reason to import
+            raise AttributeError(name)
+        return getattr(self.load(), name)
+
+
+def load_libraries(module: ModuleType) -> None:
+    """Import every library that ``module`` names, so that its first kernel need not."""
+    for value in list(vars(module).values()):
+        if isinstance(value, Library):
+            value.load()
