@@ -23,7 +23,8 @@ class Contract:
         backend: the library whose arrays it takes and returns, one of ``gpu_impls.backends``.
         accumulate: format of its internal arithmetic; None means float32, and float64 for float64 storage.
         masked_row: what a row without visible elements becomes (softmax family; for log_softmax "zero" is -inf).
-        domain: (lo, hi), every non-zero |x_i| lies within; None promises the whole format. See :meth:`admits`.
+        domain: (lo, hi), every non-zero |x_i| lies within; None promises the whole format
+            (``properties.domain`` spells it out).
         subnormals: "flush" where results and inputs below the smallest normal may be taken as 0.
         deterministic: the same call gives the same bits.
         batch_invariant: a row's bits do not depend on the rows beside it.

@@ -29,7 +29,7 @@ SHARP = 2.0**-30
 class Truth:
     """The exact results of one output: enclosures, and what each element rounds to in the storage format.
 
-    Elements that are no VALUE, and masked ones, hold an exact 0.
+    Masked elements hold an exact 0. What elements hold that are no VALUE says nothing.
     """
 
     enclosure: Enclosure
@@ -49,8 +49,9 @@ def compute_truth(op: Operator, inputs: Inputs, arithmetic: Arithmetic | None = 
     enclosures = [Enclosure.empty(output.shape(inputs)) for output in op.outputs]
     visible = op.visible(inputs)
     for r in _rows_with_values(visible, classes):
-        results = arithmetic.evaluate(op.define, _arguments(op, inputs, r, visible[r]), FIRST_PRECISION)
-        for enclosure, place, result in zip(enclosures, _places(op, r, visible[r]), results, strict=True):
+        row = Row(op, inputs, r, visible[r])
+        results = arithmetic.evaluate(op.define, row.arguments(), FIRST_PRECISION)
+        for enclosure, place, result in zip(enclosures, row.places(), results, strict=True):
             enclosure.put(place, result.enclosure())
     truths, still_open = [], []
     for enclosure, c in zip(enclosures, classes, strict=True):
@@ -58,7 +59,7 @@ def compute_truth(op: Operator, inputs: Inputs, arithmetic: Arithmetic | None = 
         truths.append(Truth(enclosure, rounded, arithmetic.ground))
         still_open.append((c == ElementClass.VALUE) & ~(decided & _is_sharp(enclosure, inputs.fmt)))
     for r in np.flatnonzero(sum(o.reshape(len(o), -1).any(axis=-1) for o in still_open if o.size)).tolist():
-        _decide_row(op, inputs, r, visible[r], arithmetic, truths, [o[r] for o in still_open])
+        _decide(Row(op, inputs, r, visible[r]), arithmetic, truths, still_open)
     return tuple(truths)
 
 
@@ -69,46 +70,51 @@ def _rows_with_values(visible: Mask, classes: tuple[Classes, ...]) -> list[int]:
     return np.flatnonzero(wanted & np.logical_or.reduce(values)).tolist() if values else []
 
 
-def _places(op: Operator, r: int, visible: Mask) -> list[Any]:
-    """Where row ``r``'s results belong: a per-row output at its row, the others where the row is visible."""
-    return [slice(r, r + 1) if o.per_row else (r, np.flatnonzero(visible)) for o in op.outputs]
+@dataclass(frozen=True)
+class Row:
+    """One row of the inputs and its visible elements, (n,)."""
+
+    op: Operator
+    inputs: Inputs
+    index: int
+    visible: Mask
+
+    def arguments(self) -> dict[str, Any]:
+        """The definition's: the visible elements, the other inputs and the parameters, exactly."""
+        arrays, parameters = self.inputs.arrays, self.inputs.parameters
+        others = {k: arrays[k].astype(np.float64) for k in self.op.optional if k != "mask" and k in arrays}
+        x = self.inputs.x64[self.index, self.visible]
+        return {"x": x, **others, **{name: float(parameters[name]) for name in self.op.parameters}}
+
+    def places(self) -> list[Any]:
+        """Where the results belong: a per-row output at its row, the others where the row is visible."""
+        r = self.index
+        return [slice(r, r + 1) if o.per_row else (r, np.flatnonzero(self.visible)) for o in self.op.outputs]
+
+    def open_elements(self, still_open: list[Array]) -> list[tuple[int, int]]:
+        """Elements that are not decided yet, as (output, index into the row's results)."""
+        return [
+            (k, i)
+            for k, (o, place) in enumerate(zip(still_open, self.places(), strict=True))
+            for i in np.flatnonzero(o[place]).tolist()
+        ]
 
 
-def _arguments(op: Operator, inputs: Inputs, r: int, visible: Mask) -> dict[str, Any]:
-    """The definition's arguments: row ``r``'s visible elements, the other inputs and the parameters, exactly."""
-    others = {k: inputs.arrays[k].astype(np.float64) for k in op.optional if k != "mask" and k in inputs.arrays}
-    parameters = {name: float(inputs.parameters[name]) for name in op.parameters}
-    return {"x": inputs.x64[r, visible], **others, **parameters}
-
-
-def _decide_row(
-    op: Operator,
-    inputs: Inputs,
-    r: int,
-    visible: Mask,
-    arithmetic: Arithmetic,
-    truths: list[Truth],
-    still_open: list[Array],
-) -> None:
-    """Evaluate row ``r`` with more and more precision and write its open elements into ``truths``."""
-    arguments, places = _arguments(op, inputs, r, visible), _places(op, r, visible)
-    # Open elements as (output, index into the row's results).
-    wanted = [
-        (k, i)
-        for k, (output, o) in enumerate(zip(op.outputs, still_open, strict=True))
-        for i in ([0] if output.per_row else np.flatnonzero(o[places[k][1]]).tolist())
-    ]
+def _decide(row: Row, arithmetic: Arithmetic, truths: list[Truth], still_open: list[Array]) -> None:
+    """Evaluate a row with more and more precision and write its open elements into ``truths``."""
+    arguments, places, fmt = row.arguments(), row.places(), row.inputs.fmt
+    wanted = row.open_elements(still_open)
     precision = FIRST_PRECISION
     while wanted:
         precision *= 2
-        results = arithmetic.evaluate(op.define, arguments, precision)
+        results = arithmetic.evaluate(row.op.define, arguments, precision)
         intervals = {(k, i): results[k].interval(i) for k, i in wanted}
-        wanted = [place for place, ends in intervals.items() if not _settled(*ends, inputs.fmt, precision)]
+        wanted = [place for place, ends in intervals.items() if not _settled(*ends, fmt, precision)]
         for k, i in intervals.keys() - wanted:
             low, high = intervals[k, i]
-            where = r if op.outputs[k].per_row else (r, places[k][1][i])
+            where = row.index if row.op.outputs[k].per_row else (row.index, places[k][1][i])
             truths[k].enclosure.put(where, Enclosure.around((low + high) / 2, (high - low) / 2))
-            truths[k].rounded[where] = _round_interval(low, high, inputs.fmt)
+            truths[k].rounded[where] = _round_interval(low, high, fmt)
 
 
 def _is_sharp(enclosure: Enclosure, fmt: Format) -> Mask:
