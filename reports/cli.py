@@ -5,6 +5,7 @@ got worse, 2 bad input with one line that says what was expected, 130 interrupte
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -17,13 +18,18 @@ from reports.commands import list as listing
 
 COMMANDS = {"list": listing, "check": check, "report": report, "gate": gate, "replay": replay}
 BAD_INPUT, INTERRUPTED = 2, 130
+EXIT_CODES = (
+    "exit codes: 0 done (list, report, replay: whatever the outcomes), 1 a property does not hold (check) or something "
+    "is worse or missing (gate), 2 bad input, 130 interrupted"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. What the user gave is checked before anything is measured."""
     options = parser().parse_args(arguments)
     # One line per row also where the output is a file or a pipe.
-    console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=False)
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    console = Output(width=None if terminal else 160, soft_wrap=False)
     try:
         action = options.prepare(options)
     except ValueError as error:
@@ -36,6 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(error)
     except KeyboardInterrupt:
         return _interrupted()
+
+
+class Output(Console):
+    """A console that goes quiet when nobody reads it any more (``trueulp report | head``): the work is done and the
+    files are written all the same, and the exit code says how it went."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refused(error: Exception) -> int:
@@ -57,12 +72,14 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     top = Parser(
-        prog="trueulp", description="The true numerical error of GPU kernels, in ULPs, against certified values."
+        prog="trueulp",
+        description="The true numerical error of GPU kernels, in ULPs, against certified values.",
+        epilog=EXIT_CODES,
     )
     top.add_argument("--version", action="version", version=f"trueulp {__version__}")
     below = top.add_subparsers(metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        sub = below.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
+        sub = below.add_parser(name, help=command.SUMMARY, description=command.SUMMARY, epilog=EXIT_CODES)
         command.configure(sub)
         sub.set_defaults(prepare=command.prepare)
     return top

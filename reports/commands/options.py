@@ -53,7 +53,11 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     """Which of their cases."""
     parser.add_argument("--dtype", action="append", default=[], metavar="NAME", help="only this dtype (repeatable)")
     parser.add_argument("--regime", action="append", default=[], metavar="NAME", help="only this regime (repeatable)")
-    add_data(parser, "your own rows as the regime user_rows")
+    add_data(
+        parser,
+        "your own rows as the regime user_rows: every numeric array, its last axis the row; one-dimensional "
+        "arrays named weight and bias go with rows of their length",
+    )
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="draw other rows (default 0)")
     parser.add_argument("--quick", action="store_true", help="float32 and short rows only: about ten seconds")
 

@@ -40,8 +40,8 @@ def prepare(options: argparse.Namespace) -> Action:
             here = environment()
             faulty = frozenset(i.id for i in planned.implementations if i.contract.known_faulty)
             write_report(folder, measured, summed, here)
-            print_summary(console, measured, summed, set(faulty))
             why_not = write_page(folder, Page(measured, summed, evidence, here, faulty, replay_options(options)))
+            print_summary(console, measured, summed, set(faulty))
             written = ", ".join(FILES if why_not else (*FILES, PAGE))
             console.print(f"Written to {escape(str(folder))}: {written}", highlight=False)
             if why_not:

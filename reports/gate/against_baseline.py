@@ -12,7 +12,7 @@ from gpu_impls.registry import Implementation, load_file
 from reports.commands import OK, Action
 from reports.commands.options import blocks, running, select
 from reports.environment import environment
-from reports.gate.baseline import default_baseline, read_baseline, require_writable, write_baseline
+from reports.gate.baseline import default_baseline, is_shipped, read_baseline, require_writable, write_baseline
 from reports.gate.compare import Compared, Verdict, compare
 from reports.gate.moved import exit_code, files_again, print_environment, print_moved
 from reports.gate.rerun import Scope, empty_baseline, finished, of_numpy_and_scipy, planned, updated
@@ -28,6 +28,8 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
     path = default_baseline() if options.baseline is None else Path(options.baseline)
     if not path.name:
         raise ValueError("--baseline is empty: give a file")
+    if options.update and options.baseline is None and is_shipped(path):
+        raise ValueError("the default baseline belongs to the installed package: give --baseline FILE to --update")
     if options.update:
         require_writable(path)
     brought = [i for file in options.impls for i in load_file(file)]

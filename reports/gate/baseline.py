@@ -13,12 +13,19 @@ from typing import Any
 import reports
 from reports.gate.schema import FORMAT, VERSION, Baseline, Row, decoded
 
+SHIPPED = "default_baseline.json"  # its name in a wheel
+
 
 def default_baseline() -> Path:
     """The one that comes with trueulp: NumPy and SciPy only."""
     package = Path(reports.__file__).parent
-    shipped = package / "default_baseline.json"  # in a wheel
+    shipped = package / SHIPPED
     return shipped if shipped.exists() else package.parent / "baselines" / "default.json"
+
+
+def is_shipped(path: Path) -> bool:
+    """Whether it is part of an installed package, not of a checkout."""
+    return path.name == SHIPPED
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -49,7 +56,6 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
 def require_writable(path: Path) -> None:
     """Raises ``ValueError`` before anything is measured where the file could not be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         part.touch()
         part.unlink()
