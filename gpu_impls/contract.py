@@ -25,7 +25,8 @@ class Contract:
         masked_row: what a row without visible elements becomes (softmax family; for log_softmax "zero" is -inf).
         domain: (lo, hi), every non-zero |x_i| lies within; None promises the whole format
             (``properties.domain`` spells it out).
-        subnormals: "flush" where results and inputs below the smallest normal may be taken as 0.
+        subnormals: "flush" where results and inputs below the accumulator's smallest normal may be taken as 0
+            (also stored ones, in the formats that share its exponents: not in float16).
         deterministic: the same call gives the same bits.
         batch_invariant: a row's bits do not depend on the rows beside it.
         max_ulp: a claimed error budget by storage format, judged in place of the derived bound.

@@ -21,8 +21,8 @@ LENGTHS = (
 OF_THEIR_OWN = ("lengths", "specials", "masks")
 # Short rows, where the bounds are sharpest, and ones with a few warps and tiles.
 REGIME_LENGTHS = (3, 10, 33, 300)
-MASK_LENGTHS = (9, 64, 300)
-SPECIAL_LENGTHS = (2, 5, 33, 70)
+MASK_LENGTHS = (1, 9, 64, 300)
+SPECIAL_LENGTHS = (1, 2, 5, 33, 70)
 EPS = {"rms_norm": (1e-6, 0.0, 1e-5, 1.0), "layer_norm": (1e-5, 1e-12, 0.0, 1.0)}
 
 
@@ -61,6 +61,7 @@ def length_cases(op: str, dtype: str, longest: int = LENGTHS[-1], seed: int = 1)
             yield Case(op, dtype, "lengths", rows=2 if n < 8192 else 1, n=n, seed=seed)
             if n > 4097:
                 yield Case(op, dtype, "one_dominant", rows=3, n=n, seed=seed)
+                yield Case(op, dtype, "late_maximum", rows=1, n=n, seed=seed)
     yield Case(op, dtype, "lengths", rows=0, n=8)
 
 

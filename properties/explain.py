@@ -63,13 +63,13 @@ def result_lines(judgement: Judgement, index: tuple[int, ...]) -> dict[str, str]
     element_class = ElementClass(int(e.classes[index]))
     if element_class is not ElementClass.VALUE:
         return lines | {"expected": element_class.name}
-    return lines | {
+    lines |= {
         "expected": f"{with_bits(e.truth.rounded[index], fmt)}, correctly rounded ({e.truth.ground})",
         "exact": exact_decimal(e.truth.enclosure, index),
-        "error": errors,
-        "allowed": _allowance(judgement, index),
-        "condition": f"{e.condition[index]:.4g}",
     }
+    if not np.isnan(judgement.errors[index]):  # a NaN or a wrong infinity has no error
+        lines |= {"error": errors, "allowed": _allowance(judgement, index)}
+    return lines | {"condition": f"{e.condition[index]:.4g}"}
 
 
 def _allowance(judgement: Judgement, index: tuple[int, ...]) -> str:
@@ -77,7 +77,9 @@ def _allowance(judgement: Judgement, index: tuple[int, ...]) -> str:
     if e.max_ulp is not None:
         return f"{e.max_ulp:g} ULP by its own claim, {judgement.used[index]:.4g} of it used"
     bound, allowed = float(e.bound[index]), float(e.allowed[index])
-    return f"{allowed:.4g} absolute (bound {bound:.4g} before storage), {judgement.used[index]:.4g} of it used"
+    # In 16 bits the share is that of the bound beyond storage's half ulp (oracles.bounds).
+    whole = "it" if e.fmt.precision >= 24 else "the bound"
+    return f"{allowed:.4g} absolute (bound {bound:.4g} before storage), {judgement.used[index]:.4g} of {whole} used"
 
 
 def decimal(values: Array) -> str:

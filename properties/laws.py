@@ -136,11 +136,13 @@ def exact_scaling(implementation: Implementation, dtype: str, runner: Runner) ->
             run, problem = _run("exact_scaling", implementation, case, runner, scaled)
             yield from problem
             for a, b in zip(run.outputs, base.outputs, strict=False):
-                yield from _difference("exact_scaling", case, Reason.BITS_LAW, a, b, f"the row not scaled by 2^{k}")
+                yield from _difference(
+                    "exact_scaling", case, Reason.BITS_LAW, a + 0, b + 0, f"the row not scaled by 2^{k}"
+                )
 
 
 def odd_symmetry(implementation: Implementation, dtype: str, runner: Runner) -> Iterator[Finding]:
-    """rms_norm(-x) = -rms_norm(x) without a bias: rounding to nearest knows no sign."""
+    """rms_norm(-x) = -rms_norm(x) without a bias: rounding to nearest knows no sign, and zeros have none (+ 0)."""
     for n in (1, 33, 300):
         case = usual_case(implementation, dtype, rows=8, n=n)
         mirrored = Inputs(case.fmt, dict(case.inputs.arrays) | {"x": -case.inputs.x}, case.inputs.parameters)
@@ -150,7 +152,7 @@ def odd_symmetry(implementation: Implementation, dtype: str, runner: Runner) -> 
         )
         yield from problem + other
         for a, b in zip(run.outputs, base.outputs, strict=False):
-            yield from _difference("odd_symmetry", case, Reason.BITS_LAW, -a, b, "the row not negated")
+            yield from _difference("odd_symmetry", case, Reason.BITS_LAW, -a + 0, b + 0, "the row not negated")
 
 
 def output_range(implementation: Implementation, dtype: str, runner: Runner) -> Iterator[Finding]:

@@ -52,7 +52,7 @@ def drawn_rows(draw, regime: Regime, fmt: Format, max_length: int = 16) -> np.nd
 
 def test_every_name_of_the_design_is_there():
     assert set(REGIMES) >= DESIGN_NAMES
-    assert set(REGIMES) - DESIGN_NAMES == {"arbitrary_bits", "small_integers", "masks", "lengths"}
+    assert set(REGIMES) - DESIGN_NAMES == {"arbitrary_bits", "small_integers", "masks", "lengths", "late_maximum"}
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -249,6 +249,7 @@ PINNED = {
     "squares_underflow": "9643b99801c0c0dd",
     "arbitrary_bits": "e503dcb7dcdc2c5f",
     "specials": "9193036ef19dfb38",
+    "late_maximum": "8f20c822777d96e5",
     "masks": "ed038225a46be2d2",
     "lengths": "63a069f9b0e87902",
 }

@@ -60,7 +60,7 @@ def print_results(console: Console, results: list[Result]) -> None:
             console.print()
     table = Table(box=None, header_style="dim")
     for heading in ("implementation", "dtype", *PROPERTIES):
-        table.add_column(heading.replace("_", " "))
+        table.add_column(heading.replace("_", " "), no_wrap=heading == "implementation")
     for (name, dtype), group in groupby(results, key=lambda r: (r.implementation.id, r.dtype)):
         table.add_row(escape(name), dtype, *(f"[{_STYLE[r.status]}]{r.status}[/]" for r in group))
     console.print(table)
