@@ -125,3 +125,17 @@ def test_a_fault_is_caught_by_the_right_properties(implementation: Implementatio
 @pytest.mark.parametrize("implementation", TWINS.values(), ids=TWINS)
 def test_a_right_twin_passes(implementation: Implementation):
     assert on_the_battery(implementation) == set()
+
+
+@pytest.mark.parametrize("op", ["softmax", "logsumexp"])
+def test_a_last_element_dropped_from_long_sums_alone_is_caught(op: str):
+    """Guarded against 0, it is right by luck wherever the last element outweighs everything."""
+
+    def late(x, mask=None):
+        weights = exponentials(x, row_maximum(x))
+        kept = weights[:, :-1] if x.shape[-1] > 65536 else weights
+        total = nonzero(pairwise_sum(kept))
+        return weights / total[:, None] if op == "softmax" else row_maximum(x) + np.log(total)
+
+    long = [case for case in battery(op, "float32") if case.n > 65536]
+    assert found(made(op, late), *long) == {"accuracy"}
