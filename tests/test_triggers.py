@@ -14,6 +14,8 @@ import pytest
 
 import faulty_kernels as k
 from faulty import claiming, found, made, registered
+from gpu_impls.numpy.shifting import exponentials, nonzero, row_maximum
+from gpu_impls.numpy.summation import pairwise_sum
 from gpu_impls.registry import Implementation
 from properties.battery import battery
 from properties.case import Case
