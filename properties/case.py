@@ -75,7 +75,7 @@ class Case:
                 raise ValueError(f"{self.op} takes no {name}: leave it out of the case")
         if self.regime in RECORDED and self.block is None and self.x is None:
             raise ValueError(f"{self.regime} are read from a block: expected block=NAME in the case, as reports print")
-        if self.regime == "masks" and self.mask is None and self.x is None:
+        if self.regime == "masks" and "mask" in operator.optional and self.mask is None and self.x is None:
             object.__setattr__(self, "mask", "each")
         if self.eps is None and "eps" in operator.parameters:
             object.__setattr__(self, "eps", DEFAULT_EPS[self.op])

@@ -215,3 +215,10 @@ def test_inputs_are_read_only_and_made_once():
             array[...] = 0
     case = Case("sum", "float32", "gap", 1, 4)
     assert case.inputs is case.inputs
+
+
+@pytest.mark.parametrize("op", ["layer_norm", "softmax"])
+def test_masks_are_given_to_those_who_take_them(op: str):
+    case = Case(op, "float32", "masks", rows=2, n=3)
+    assert case.mask == ("each" if op == "softmax" else None)
+    assert Case.parse(case.id) == case

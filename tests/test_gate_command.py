@@ -46,7 +46,7 @@ def test_edits(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], e
 
 
 def test_one_more_rounding_is_seen_where_no_scatter_is_forgiven(made: Path, tmp_path: Path):
-    """By default it may pass for scatter (see reports.gate.scatter for how often); a reordering is seen here as well."""
+    """By default it may pass for scatter (reports.gate.scatter says how often); a reordering is seen here as well."""
     for edit in ("rounded once more", "reordered"):
         (tmp_path / "b.json").write_bytes(made.read_bytes())
         assert gate(edited(tmp_path, edit), "--tolerance", "scatter=0") == 1

@@ -5,10 +5,10 @@ otherwise: a fifth of all float32 rows rise by more than any tolerance worth hav
 forgiven where bits changed and the same implementation's rows moved both ways about equally often (a sign test over
 rows, in the row's dtype and over all of them).
 
-This costs power. A product with 1 / sum in the place of softmax's division, one more rounding, moves misrounded shares up
-by a little: over eight seeds of a quick float32 plan the test saw it at 2.5 sigma on two (-0.4 to 3.3 sigma; a paired t
-over rows did no better), while three reordered sums stayed between -1.8 and 0.9. ``--tolerance scatter=0`` forgives
-nothing: it sees every such edit, and every reordering too.
+This costs power. A product with 1 / sum in the place of softmax's division, one more rounding, moves misrounded shares
+up by a little: over eight seeds of a quick float32 plan the test saw it at 2.5 sigma on two (-0.4 to 3.3 sigma; a
+paired t over rows did no better), while three reordered sums stayed between -1.8 and 0.9. ``--tolerance scatter=0``
+forgives nothing: it sees every such edit, and every reordering too.
 """
 
 import math
