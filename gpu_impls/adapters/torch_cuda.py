@@ -20,6 +20,9 @@ from gpu_impls import implementation
 from gpu_impls.adapters import torch as cpu
 from gpu_impls.adapters.torch import ALL, DOMAIN, NARROW, SOURCE, WIDE, Tensor
 from gpu_impls.backends import TORCH as torch
+from gpu_impls.libraries import Library
+
+dynamo: Any = Library("torch._dynamo")
 
 OTHER_ORDER = "a row is summed in another order alone, or in a small batch, than in a large one"
 TAKES_CARE_OF_NO_INFINITY = "finite elements beside an infinity become NaN, not 0: [-0.85, inf] gives [NaN, NaN]"
@@ -62,7 +65,7 @@ for op, name, dtypes, function, claims in EAGER:
 @functools.cache
 def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """One program for all shapes, as far as PyTorch makes do with one; never the eager function in its place."""
-    torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1024
+    dynamo.config.recompile_limit = dynamo.config.accumulated_recompile_limit = 1024
     return torch.compile(function, dynamic=True, fullgraph=True)
 
 
