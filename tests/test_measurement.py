@@ -14,7 +14,6 @@ from gpu_impls.call import Run
 from gpu_impls.outcome import Outcome, Reason
 from gpu_impls.registry import Implementation
 from oracles.enclosure import Ground
-from oracles.truth import Truth
 from properties.case import Case
 from properties.judge import expect, judge
 from properties.oracle_check import Verdict, verdict
@@ -142,7 +141,10 @@ def faithless(case: Case) -> Run:
 def part_of(whole: Verdict, start: int, stop: int) -> Partial:
     """What the rows from ``start`` to ``stop`` alone come to."""
     case, claims = whole.case, whole.implementation.contract
-    truths = tuple(Truth(t.enclosure[start:stop], t.rounded[start:stop], t.ground) for t in case.truths)
+    truths = tuple(
+        replace(t, enclosure=t.enclosure[start:stop], rounded=t.rounded[start:stop], decided=t.decided[start:stop])
+        for t in case.truths
+    )
     (expectation,) = expect(case.operator, case.inputs.rows(start, stop), truths, claims)
     judged = judge(whole.run.outputs[0][start:stop], expectation)
     (part,) = partials(replace(whole, judgements=(judged,)))

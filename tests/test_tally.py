@@ -58,7 +58,9 @@ def judgement(errors: list[list[float]], **changed: object) -> Judgement:
     zeros, no = np.zeros(values.shape), np.zeros(values.shape, np.bool_)
     expectation = Expectation(
         fmt=format_named("float32"),
-        truth=Truth(Enclosure.empty(values.shape), np.float32(zeros), Ground.PROVED),
+        truth=Truth(
+            Enclosure.empty(values.shape), np.float32(zeros), zeros == 0, Ground.PROVED, frozenset({"rational"})
+        ),
         classes=np.full(values.shape, ElementClass.VALUE, np.int8),
         magnitude=zeros,
         bound=zeros,
