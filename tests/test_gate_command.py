@@ -16,11 +16,12 @@ def kernel(tmp_path: Path) -> Path:
     return edited(tmp_path, "unchanged")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A baseline of the unchanged kernel: all regimes, short rows."""
+@pytest.fixture(scope="module", params=[0, 4])
+def made(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A baseline of the unchanged kernel: all regimes, short rows, of two draws."""
     file = edited(tmp_path_factory.mktemp("gate"), "unchanged")
-    assert gate(file, "--update", "--quick") == 0
+    both = ("--dtype", "float32", "--dtype", "bfloat16")
+    assert gate(file, "--update", "--quick", *both, "--seed", request.param) == 0
     return file.parent / "b.json"
 
 
@@ -29,6 +30,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("unchanged", 0),
         ("reordered", 0),
+        ("rolled", 0),
+        ("rounded once more", 1),
+        ("exp by exp2", 1),
         ("half-precision exp", 1),
         ("epsilon in the denominator", 1),
         ("narrower domain", 1),
@@ -40,16 +44,15 @@ def test_edits(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], e
     assert gate(edited(tmp_path, edit)) == code
     counts = counted(capsys.readouterr().out)
     assert bool(counts.get("worse")) == bool(code)
-    assert (counts.get("changed within", 0) > 10) == (edit in ("reordered",))
+    if code == 0 and edit != "unchanged":
+        assert counts["changed within"] > 10
     if edit == "unchanged":
         assert set(counts) == {"same bits"}
 
 
-def test_one_more_rounding_is_seen_where_no_scatter_is_forgiven(made: Path, tmp_path: Path):
-    """By default it may pass for scatter (reports.gate.scatter says how often); a reordering is seen here as well."""
-    for edit in ("rounded once more", "reordered"):
-        (tmp_path / "b.json").write_bytes(made.read_bytes())
-        assert gate(edited(tmp_path, edit), "--tolerance", "scatter=0") == 1
+def test_where_no_scatter_is_forgiven_a_reordering_is_worse_too(made: Path, tmp_path: Path):
+    (tmp_path / "b.json").write_bytes(made.read_bytes())
+    assert gate(edited(tmp_path, "reordered"), "--tolerance", "scatter=0") == 1
 
 
 def test_twenty_reruns_raise_nothing(kernel: Path, capsys: pytest.CaptureFixture[str]):

@@ -12,7 +12,7 @@ from reports.commands import Action
 from reports.commands.options import blocks, running, select
 from reports.gate.compare import Compared, compare
 from reports.gate.moved import exit_code, files_again, print_moved
-from reports.gate.rerun import finished
+from reports.gate.rerun import ROWS, finished
 from reports.gate.scatter import Tolerance
 from reports.gate.schema import Row
 from reports.plan import Plan
@@ -30,6 +30,7 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
         seed=options.seed or 0,
         quick=bool(options.quick),
         blocks=blocks(options),
+        rows=ROWS,
     )
     if not any(len(takers) > 1 for _, takers in plan.units()):
         raise ValueError(f"no dtype and regime is left that {options.no_worse_than} and a candidate both take")
