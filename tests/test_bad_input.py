@@ -42,7 +42,7 @@ SELECTION = {
     ("--impl", "nobody"): "no implementation matches 'nobody': expected one of bfloat16_accumulator, ",
     ("--op", "max", "--impl", "kahan"): "no implementation matches 'kahan': expected one of by_comparison, ",
     ("--impls", "absent.py"): "no such file: absent.py (expected a Python file that uses @implementation)",
-    ("--impls", "."): "no such file: . (expected a Python file",
+    ("--impls", "."): ". is a folder: expected a Python file that uses @implementation",
 }
 REPORT = {
     ("--dtype", "float8"): "unknown dtype 'float8': expected one of float16, bfloat16, float32, float64",
