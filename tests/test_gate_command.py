@@ -84,16 +84,29 @@ def test_missing_new_and_not_run(kernel: Path, capsys: pytest.CaptureFixture[str
     assert counted(capsys.readouterr().out) == {"missing": 1, "same bits": 1}
     assert gate(kernel, "--impl", "three_pass", "--impl", "?mine*") == 1
     printed = capsys.readouterr().out
-    assert "new: softmax three_pass (2 rows)" in printed
+    assert "new: softmax three_pass (1 bfloat16, 1 float32 rows)" in printed
     assert counted(printed) == {"missing": 1, "new": 2, "same bits": 1}
     assert gate(kernel, "--impl", "three_pass", "--update") == 0
     capsys.readouterr()
     absent = ("gate", "--in-process", "--baseline", kernel.parent / "b.json")
     assert run(*absent) == 0
-    assert counted(capsys.readouterr().out) == {"not run here": 2, "same bits": 2}
+    printed = capsys.readouterr().out
+    assert "not run here: softmax [mine] * (1 bfloat16, 1 float32 rows)" in printed
+    assert counted(printed) == {"not run here": 2, "same bits": 2}
     assert run(*absent, "--require-all") == 1
     assert run(*absent, "--dtype", "bfloat16", "--require-all") == 1
     assert run(*absent, "--impl", "three_pass", "--require-all") == 0
+
+
+def test_rows_that_fail_as_they_did_are_counted_and_pass(kernel: Path, capsys: pytest.CaptureFixture[str]):
+    assert gate(edited(kernel.parent, "half-precision exp"), "--update", "--quick", *FEW) == 0
+    assert "Failing then and now" not in capsys.readouterr().out
+    assert gate(kernel.parent / "mine.py") == 0
+    *_, failing, last = capsys.readouterr().out.splitlines()
+    assert failing == "Failing then and now: 2 rows"
+    assert counted(last) == {"same bits": 2}
+    assert gate(edited(kernel.parent, "unchanged")) == 0
+    assert "Failing then and now" not in capsys.readouterr().out
 
 
 def test_an_update_keeps_what_was_not_run_and_what_was_filtered_out(kernel: Path):

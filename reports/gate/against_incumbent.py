@@ -1,4 +1,7 @@
-"""``trueulp gate --no-worse-than IMPL``: candidates against an incumbent, row by row, in the same run."""
+"""``trueulp gate --no-worse-than IMPL``: candidates against an incumbent, row by row, in the same run.
+
+A row that the incumbent does not support is the candidate's alone, and new.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -7,6 +10,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.markup import escape
 
+from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation, implementations, load_file
 from reports.commands import Action
 from reports.commands.options import blocks, running, select
@@ -87,7 +91,8 @@ class Duel:
     def _compared(
         self, incumbent: Implementation, candidate: Implementation, rows: Sequence[Row], early: bool
     ) -> list[Compared]:
-        old = [replace(r, impl=candidate.name) for r in rows if (r.op, r.impl) == (incumbent.op, incumbent.name)]
+        theirs = [r for r in rows if (r.op, r.impl) == (incumbent.op, incumbent.name)]
+        old = [replace(r, impl=candidate.name) for r in theirs if r.reason is not Reason.NOT_SUPPORTED]
         new = [r for r in rows if (r.op, r.impl) == (candidate.op, candidate.name)]
         if early:
             old, new = finished(old, new)

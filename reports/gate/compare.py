@@ -39,6 +39,10 @@ class Compared:
         return row
 
     @property
+    def fails_then_and_now(self) -> bool:
+        return all(row is not None and row.outcome is Outcome.FAIL for row in (self.old, self.new))
+
+    @property
     def urgency(self) -> tuple[object, ...]:
         """Sorts the worst first: by verdict, what failed, the share of the bound."""
         failed = self.row.outcome is Outcome.FAIL
