@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpu_impls.outcome import Reason
-from gpu_impls.registry import Implementation, implementations, load_file
+from gpu_impls.registry import Implementation, implementations
 from reports.commands import Action
-from reports.commands.options import blocks, running, select
+from reports.commands.options import blocks, brought, running, select
 from reports.gate.compare import Compared, compare
 from reports.gate.moved import exit_code, files_again, print_moved
 from reports.gate.rerun import ROWS, finished
@@ -43,9 +43,9 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
 
 def _pairs(options: argparse.Namespace) -> tuple[list[tuple[Implementation, Implementation]], list[str]]:
     """(incumbent, candidate): candidates are those asked for by name or file. And those that have no incumbent."""
-    brought = [i for file in options.impls for i in load_file(file)]
+    given = brought(options)
     chosen = select(options)
-    asked = chosen if options.impl else [i for i in chosen if i in brought]
+    asked = chosen if options.impl else [i for i in chosen if i in given]
     if not asked:
         raise ValueError("--no-worse-than needs a candidate: name it with --impl, or its file with --impls")
     incumbents = {i.op: i for i in implementations() if i.name == options.no_worse_than}
