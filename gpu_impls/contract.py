@@ -1,7 +1,8 @@
 """What an implementation claims. Claims are tested: a contract sharpens the judge or states a known weakness."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from typing import Any
 
 from gpu_impls.backends import BACKENDS
@@ -60,6 +61,8 @@ class Contract:
     known_faulty: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for claim in _KINDS:
+            _of_its_kind(claim, getattr(self, claim))
         if not self.dtypes:
             raise ValueError(f"dtypes is empty: name at least one of {', '.join(FORMATS)}")
         for name in (*self.dtypes, *self.max_ulp, *filter(None, [self.accumulate])):
@@ -112,11 +115,59 @@ def contract(dtypes: tuple[str, ...], **claims: Any) -> Contract:
     unknown = sorted(claims.keys() - set(CLAIMS))
     if unknown:
         raise ValueError(f"unknown keyword {', '.join(unknown)}: expected some of name, {', '.join(CLAIMS)}")
-    dtypes = (dtypes,) if isinstance(dtypes, str) else tuple(dtypes)
-    budget = claims.get("max_ulp", {})
-    if not isinstance(budget, Mapping):
+    dtypes = tuple(dtypes) if isinstance(dtypes, Iterable) and not isinstance(dtypes, str) else (dtypes,)
+    _of_its_kind("dtypes", dtypes)
+    budget = claims.get("max_ulp")
+    if _is_number(budget):
         claims["max_ulp"] = dict.fromkeys(dtypes, float(budget))
     return Contract(dtypes, **claims)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2 and all(map(_is_number, value))
+
+
+def _is_reasons(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, (*value, *value.values())))
+
+
+# The claims that are no choice among words: what they have to be, and what a message says is expected.
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "dtypes": (lambda v: isinstance(v, tuple) and all(map(_is_text, v)), f"some of {', '.join(FORMATS)}"),
+    "accumulate": (lambda v: v is None or _is_text(v), f"None or one of {', '.join(FORMATS)}"),
+    "domain": (lambda v: v is None or _is_pair(v), "None or two numbers (lo, hi)"),
+    "deterministic": (lambda v: isinstance(v, bool), "True or False"),
+    "batch_invariant": (lambda v: isinstance(v, bool), "True or False"),
+    "max_ulp": (
+        lambda v: isinstance(v, Mapping) and all(map(_is_text, v)) and all(map(_is_number, v.values())),
+        "a number, or one by dtype as in {'float32': 2}",
+    ),
+    "min_length": (_is_whole, "a whole number"),
+    "max_length": (lambda v: v is None or _is_whole(v), "None or a whole number"),
+    "contiguous_only": (lambda v: isinstance(v, bool), "True or False"),
+    "summation": (lambda v: v is None or _is_text(v), "None or text"),
+    "source": (_is_text, "text"),
+    "deviates": (_is_reasons, "reasons by property or regime as in {'masks': 'it takes none'}"),
+    "known_faulty": (_is_reasons, "reasons by property as in {'accuracy': 'on purpose'}"),
+}
+
+
+def _of_its_kind(claim: str, value: Any) -> None:
+    right, expected = _KINDS[claim]
+    if not right(value):
+        raise ValueError(f"{claim}={value!r}: expected {expected}")
 
 
 def _one_of(keyword: str, value: str | None, known: tuple[str | None, ...]) -> None:

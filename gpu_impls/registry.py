@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
 from gpu_impls.contract import Contract, contract
 from gpu_impls.libraries import absent
 from oracles.catalogue import operator_named
+from oracles.operator import Operator
 
 # Modules that register our own implementations, and what each needs (gpu_impls.libraries.absent).
 BUILT_IN = {
@@ -51,11 +53,11 @@ class Implementation:
     @cached_property
     def parameters(self) -> frozenset[str]:
         """Names that may be passed by keyword; all of the operator's where the function takes ``**kwargs``."""
-        signature = inspect.signature(self.function).parameters
-        named = [name for name, p in signature.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        _, *rest = inspect.signature(self.function).parameters.values()
+        named = [p.name for p in rest if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         operator = operator_named(self.op)
-        open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.values())
-        return frozenset({*named[1:], *((*operator.optional, *operator.parameters) if open_ended else ())})
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in rest)
+        return frozenset({*named, *((*operator.optional, *operator.parameters) if open_ended else ())})
 
     @property
     def takes_out(self) -> bool:
@@ -79,9 +81,10 @@ def implementation(
         claims: see :class:`gpu_impls.contract.Contract`.
 
     Raises:
-        ValueError: an unknown operator, dtype, keyword or value (the known ones are listed), or a name that is taken.
+        ValueError: an unknown operator, dtype, keyword or value (the known ones are listed), a name that is taken, or a
+            function that cannot be called with x and what the operator has.
     """
-    operator_named(op)
+    operator = operator_named(op)
     agreed = contract(dtypes, **claims)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,10 +93,7 @@ def implementation(
         called = name or getattr(function, "__name__", None)
         if not called:
             raise ValueError(f"{function!r} has no name of its own: give it one with name=")
-        try:
-            inspect.signature(function)
-        except (TypeError, ValueError):
-            raise ValueError(f"{called} tells no signature: wrap it in a function with named parameters") from None
+        _require_callable_with(operator, called, function)
         made = Implementation(op, called, function, agreed, found_in)
         if (op, made.name) in _REGISTRY:
             raise ValueError(f"{op} already has an implementation named {made.name!r}: give this one another name=")
@@ -101,6 +101,24 @@ def implementation(
         return function
 
     return register
+
+
+def _require_callable_with(operator: Operator, called: str, function: Callable[..., Any]) -> None:
+    """x comes first and by position; all else that it cannot do without must be the operator's."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise ValueError(f"{called} tells no signature: wrap it in a function with named parameters") from None
+    if not parameters or parameters[0].kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD):
+        raise ValueError(f"{called} takes nothing by position: expected x as its first parameter")
+    known = (*operator.optional, *operator.parameters, "out")
+    for p in parameters[1:]:
+        required = p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        if required and (p.name not in known or p.kind is p.POSITIONAL_ONLY):
+            raise ValueError(
+                f"{called} needs {p.name}: {operator.name} is called with x by position and some of "
+                f"{', '.join(known)} by keyword (give {p.name} a default, or wrap {called})"
+            )
 
 
 def implementations(ops: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -> list[Implementation]:
@@ -136,9 +154,11 @@ def load_file(path: str) -> list[Implementation]:
     """Import a Python file and return the implementations it registered.
 
     Raises:
-        ValueError: no such file, it does not import, or it registers nothing.
+        ValueError: no such file, a folder, it does not import, or it registers nothing.
     """
     file = Path(path).resolve()
+    if file.is_dir():
+        raise ValueError(f"{path} is a folder: expected a Python file that uses @implementation")
     if not file.is_file():
         raise ValueError(f"no such file: {path} (expected a Python file that uses @implementation)")
     if file not in _FILES:

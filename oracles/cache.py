@@ -1,6 +1,6 @@
-"""Truths on disk, by digest: oracle values of long rows are computed once per machine.
+"""Truths on disk, by digest: oracle values that take long are computed once per machine.
 
-The key holds the operator, every input bit, the arithmetic and the bytes of the oracle's own source, so that a changed
+The key holds the operator, every input bit, the arithmetics and the bytes of the oracle's own source, so that a changed
 definition never meets an old value. ``TRUEULP_CACHE`` names the folder (default ``$XDG_CACHE_HOME/trueulp``, that is
 ``~/.cache/trueulp``); an unwritable one only costs the time.
 """
@@ -19,17 +19,17 @@ import numpy as np
 from oracles.enclosure import Enclosure, Ground
 from oracles.formats import Format
 from oracles.operator import Inputs, Operator
-from oracles.truth import Truth, arithmetic_for, compute_truth
+from oracles.truth import Truth, compute_truth, exact_arithmetic, is_fast
 
-# Shorter rows are computed faster than they are looked up.
-WORTH_STORING = 4096
+# Fewer elements are computed faster than they are looked up; more than so many would fill a disk.
+WORTH_STORING = range(4096, 2**22)
 # Not there, cut off while being written, or damaged: what np.load and zipfile answer to that.
-_UNREADABLE = (OSError, EOFError, KeyError, ValueError, NotImplementedError, zipfile.BadZipFile)
+_UNREADABLE = (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile)
 
 
 def truth_of(op: Operator, inputs: Inputs) -> tuple[Truth, ...]:
     """``compute_truth(op, inputs)``, from the cache where it is there."""
-    if inputs.x.size < WORTH_STORING:
+    if is_fast(inputs.fmt) or inputs.x.size not in WORTH_STORING:
         return compute_truth(op, inputs)
     path = folder() / f"{_key(op, inputs)}.npz"
     try:
@@ -57,7 +57,7 @@ def source_digest() -> str:
 
 
 def _key(op: Operator, inputs: Inputs) -> str:
-    text = f"{op.name} {inputs.digest()} {arithmetic_for(op).name} {source_digest()}"
+    text = f"{op.name} {inputs.digest()} {exact_arithmetic(op).name} {source_digest()}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -68,8 +68,10 @@ def _store(path: Path, truths: tuple[Truth, ...], fmt: Format) -> None:
     for k, truth in enumerate(truths):
         e = truth.enclosure
         parts = {"hi": e.hi, "lo": e.lo, "exponent": e.exponent, "radius": e.radius, "bits": fmt.bits(truth.rounded)}
+        parts["decided"] = truth.decided
+        words = {"ground": truth.ground.value, "arithmetics": " ".join(sorted(truth.arithmetics))}
         arrays |= {f"{name}{k}": array for name, array in parts.items()}
-        arrays[f"ground{k}"] = np.array(truth.ground.value)
+        arrays |= {f"{name}{k}": np.array(word) for name, word in words.items()}
     with tempfile.TemporaryDirectory(dir=path.parent) as unfinished:
         written = Path(unfinished) / path.name
         np.savez(written, **arrays)
@@ -82,7 +84,9 @@ def _load(path: Path, op: Operator, fmt: Format) -> tuple[Truth, ...]:
             Truth(
                 Enclosure(*(file[f"{name}{k}"] for name in ("hi", "lo", "exponent", "radius"))),
                 fmt.from_bits(file[f"bits{k}"]),
+                file[f"decided{k}"],
                 Ground(str(file[f"ground{k}"])),
+                frozenset(str(file[f"arithmetics{k}"]).split(" ")),
             )
             for k in range(len(op.outputs))
         )

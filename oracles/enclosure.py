@@ -1,5 +1,6 @@
 """Enclosures: arrays of bounds that hold exact real results, and why we believe that they do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -97,6 +98,19 @@ class Enclosure:
     @classmethod
     def _scalar(cls, hi: float, lo: float, exponent: int, radius: float) -> "Enclosure":
         return cls(np.array(hi), np.array(lo), np.array(exponent, np.int64), np.array(radius))
+
+    @staticmethod
+    def concatenate(parts: Sequence["Enclosure"]) -> "Enclosure":
+        """Parts that follow each other along the first axis, as one."""
+        arrays = zip(*(part._arrays() for part in parts), strict=True)
+        return Enclosure(*(np.concatenate(same) for same in arrays))
+
+    def where(self, known: NDArray[np.bool_]) -> "Enclosure":
+        """All real numbers in the place of elements that are not ``known``."""
+        if known.all():
+            return self
+        hi, lo, exponent = (np.where(known, part, part.dtype.type(0)) for part in (self.hi, self.lo, self.exponent))
+        return Enclosure(hi, lo, exponent, np.where(known, self.radius, np.inf))
 
     def put(self, where: Any, part: "Enclosure") -> None:
         """Write ``part`` into the elements ``where`` (an index or a boolean mask) selects, in place."""

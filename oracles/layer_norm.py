@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import E_RSQRT, ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
@@ -22,11 +22,11 @@ from oracles.var import centred, mean_error, variance_bound
 
 
 def define(
-    a: Arithmetic, x: Vector, eps: Any, weight: Vector | None = None, bias: Vector | None = None
+    a: Operations, x: Vector, eps: Any, weight: Vector | None = None, bias: Vector | None = None
 ) -> tuple[Vector, ...]:
-    c = centred(a, x)
-    root = a.sqrt(a.sum(c * c) / x.shape[-1] + eps)
-    return (affine(c / root, weight, bias),)
+    n, c = x.shape[-1], centred(a, x)
+    root = a.sqrt(a.sum(c * c) / n**3 + eps)
+    return (affine(c / (root * n), weight, bias),)
 
 
 def constant_rows(inputs: Inputs) -> Mask:

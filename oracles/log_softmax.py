@@ -6,7 +6,7 @@ and elements of -inf are -inf, and so is a row without visible elements (or NaN 
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import E_LOG, ErrorModel
 from oracles.classes import Classes, ElementClass
 from oracles.formats import Array
@@ -15,7 +15,7 @@ from oracles.operator import Inputs, Operator, Output
 from oracles.softmax import classify as classify_softmax
 
 
-def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
+def define(a: Operations, x: Vector) -> tuple[Vector, ...]:
     return ((x - a.max(x)) - log_sum(a, x),)
 
 

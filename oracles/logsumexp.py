@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import C_SHIFT, E_EXP, E_LOG, ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
 from oracles.operator import Inputs, Mask, Operator, Output
 
 
-def log_sum(a: Arithmetic, x: Vector) -> Vector:
+def log_sum(a: Operations, x: Vector) -> Vector:
     """``log sum_j exp(x_j - max)``. The maxima are counted, not summed: what is left over keeps its digits where
     it is far below 1, and a row with one dominant element does not cost thousands of bits."""
     top = a.is_max(x)
@@ -27,7 +27,7 @@ def log_sum(a: Arithmetic, x: Vector) -> Vector:
     return a.log(count) + a.log1p(rest / count)
 
 
-def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
+def define(a: Operations, x: Vector) -> tuple[Vector, ...]:
     return (a.max(x) + log_sum(a, x),)
 
 

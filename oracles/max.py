@@ -6,14 +6,14 @@ it stands; infinities are values like others. The result is one of the inputs, s
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
 from oracles.operator import Inputs, Mask, Operator, Output
 
 
-def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
+def define(a: Operations, x: Vector) -> tuple[Vector, ...]:
     return (a.max(x),)
 
 

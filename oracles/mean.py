@@ -6,7 +6,7 @@ sum, and nothing is promised where ``sum |x_j|`` overflows the accumulator.
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import ErrorModel
 from oracles.classes import Classes, ElementClass
 from oracles.formats import Array
@@ -14,7 +14,7 @@ from oracles.operator import Inputs, Operator, Output
 from oracles.sum import Shown, classify_reduction, magnitude, promise_where_no_overflow, visible
 
 
-def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
+def define(a: Operations, x: Vector) -> tuple[Vector, ...]:
     return (a.sum(x) / x.shape[-1],)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import E_RSQRT, ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
@@ -25,7 +25,7 @@ def affine(y: Vector, weight: Vector | None, bias: Vector | None) -> Vector:
 
 
 def define(
-    a: Arithmetic, x: Vector, eps: Any, weight: Vector | None = None, bias: Vector | None = None
+    a: Operations, x: Vector, eps: Any, weight: Vector | None = None, bias: Vector | None = None
 ) -> tuple[Vector, ...]:
     root = a.sqrt(a.sum(x * x) / x.shape[-1] + eps)
     return (affine(x / root, weight, bias),)

@@ -7,7 +7,7 @@ every visible element NaN (inf - inf in the shifted form); what the masked ones 
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import C_SHIFT, E_DIV, E_EXP, ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
@@ -15,7 +15,7 @@ from oracles.logsumexp import Shift, visible
 from oracles.operator import Inputs, Operator, Output
 
 
-def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
+def define(a: Operations, x: Vector) -> tuple[Vector, ...]:
     e = a.exp(x - a.max(x))
     return (e / a.sum(e),)
 

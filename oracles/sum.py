@@ -7,14 +7,14 @@ the order of additions decides between inf, NaN and a number: nothing is promise
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
 from oracles.operator import Inputs, Mask, Operator, Output
 
 
-def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
+def define(a: Operations, x: Vector) -> tuple[Vector, ...]:
     return (a.sum(x),)
 
 

@@ -1,8 +1,9 @@
-"""The truth: an operator's exact results for given inputs, enclosed, correctly rounded, and cached on disk.
+"""The truth: an operator's exact results for given inputs, enclosed and correctly rounded.
 
-A definition is evaluated row by row on the visible elements. Elements whose rounding the first precision leaves open,
-or whose enclosure is not far sharper than an ulp, are evaluated again with twice the precision; what is open at 4096
-bits is a tie.
+The definition is evaluated on whole arrays of rows first (:mod:`oracles.arithmetics.vectorised`). Elements whose
+rounding that leaves open, or whose enclosure is not far sharper than an ulp, are evaluated again, row by row, on the
+row's visible elements: by fractions where the result is rational, else by python-flint's balls, else by mpmath, with
+twice the precision each time. What is open at 4096 bits is a tie.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from oracles.arithmetics import BEST, RATIONAL, Arithmetic
-from oracles.classes import Classes, ElementClass
+from oracles.arithmetics import BEST, RATIONAL, VECTORISED, Arithmetic
+from oracles.classes import ElementClass
 from oracles.enclosure import Enclosure, Ground
 from oracles.formats import Array, Format
 from oracles.operator import Inputs, Mask, Operator
@@ -21,8 +22,10 @@ from oracles.ulp import ulp, ulp_exponents
 
 FIRST_PRECISION = 128
 LAST_PRECISION = 4096
-# Enclosures are at most this wide, in ulps of the storage format, so that printed errors are right in every digit.
-SHARP = 2.0**-30
+# Enclosures are at most this wide, in ulps of the storage format: a thousandth of the half ulp that is always granted.
+SHARP = 2.0**-11
+# Formats of more bits than these need double words throughout.
+SINGLE_WORDS = 24
 
 
 @dataclass(frozen=True)
@@ -30,44 +33,137 @@ class Truth:
     """The exact results of one output: enclosures, and what each element rounds to in the storage format.
 
     Masked elements hold an exact 0. What elements hold that are no VALUE says nothing.
+
+    Attributes:
+        decided: the enclosure decides the rounding; everywhere, unless elements were left open on purpose.
+        ground: the weakest of what it stands on.
+        arithmetics: names of the arithmetics that had a part in it.
     """
 
     enclosure: Enclosure
     rounded: Array
+    decided: Mask
     ground: Ground
+    arithmetics: frozenset[str]
 
 
-def arithmetic_for(op: Operator) -> Arithmetic:
-    """Fractions where the result is rational, else the best arithmetic installed."""
+def exact_arithmetic(op: Operator) -> Arithmetic:
+    """What decides in the end: fractions where the result is rational, else the best arithmetic installed."""
     return RATIONAL if op.rational else BEST
 
 
-def compute_truth(op: Operator, inputs: Inputs, arithmetic: Arithmetic | None = None) -> tuple[Truth, ...]:
-    """The exact results of ``op``, one :class:`Truth` per output."""
-    arithmetic = arithmetic or arithmetic_for(op)
-    classes = op.classify(inputs, "zero")
-    enclosures = [Enclosure.empty(output.shape(inputs)) for output in op.outputs]
-    visible = op.visible(inputs)
-    for r in _rows_with_values(visible, classes):
-        row = Row(op, inputs, r, visible[r])
-        results = arithmetic.evaluate(op.define, row.arguments(), FIRST_PRECISION)
-        for enclosure, place, result in zip(enclosures, row.places(), results, strict=True):
-            enclosure.put(place, result.enclosure())
-    truths, still_open = [], []
-    for enclosure, c in zip(enclosures, classes, strict=True):
-        rounded, decided = round_enclosure(enclosure, inputs.fmt)
-        truths.append(Truth(enclosure, rounded, arithmetic.ground))
-        still_open.append((c == ElementClass.VALUE) & ~(decided & _is_sharp(enclosure, inputs.fmt)))
-    for r in np.flatnonzero(sum(o.reshape(len(o), -1).any(axis=-1) for o in still_open if o.size)).tolist():
-        _decide(Row(op, inputs, r, visible[r]), arithmetic, truths, still_open)
-    return tuple(truths)
+def is_fast(fmt: Format) -> bool:
+    """Whether arrays of rows leave so little open in ``fmt`` that a truth costs little."""
+    return VECTORISED is not None and fmt.precision <= SINGLE_WORDS
 
 
-def _rows_with_values(visible: Mask, classes: tuple[Classes, ...]) -> list[int]:
-    """The rows on which the definition is evaluated."""
-    wanted = visible.any(axis=-1)
-    values = [(c == ElementClass.VALUE).reshape(len(c), -1).any(axis=-1) for c in classes if c.size]
-    return np.flatnonzero(wanted & np.logical_or.reduce(values)).tolist() if values else []
+def compute_truth(
+    op: Operator, inputs: Inputs, arithmetic: Arithmetic | None = None, escalate: bool = True
+) -> tuple[Truth, ...]:
+    """The exact results of ``op``, one :class:`Truth` per output.
+
+    Args:
+        arithmetic: evaluate every row in this one; by default arrays of rows first, and rows where those leave
+            something open.
+        escalate: evaluate open elements again. Without it they stay as wide as they are.
+    """
+    draft = Draft(op, inputs)
+    if arithmetic is None and VECTORISED is not None:
+        draft.enclose_all()
+    if escalate or arithmetic is not None or VECTORISED is None:
+        draft.decide(arithmetic or exact_arithmetic(op))
+    return draft.truths()
+
+
+class Draft:
+    """Enclosures that get sharper, what they round to, and which elements are still open; lists are by output."""
+
+    def __init__(self, op: Operator, inputs: Inputs) -> None:
+        self.op, self.inputs = op, inputs
+        self.visible = op.visible(inputs)
+        shapes = [output.shape(inputs) for output in op.outputs]
+        self.enclosures = [Enclosure.empty(shape) for shape in shapes]
+        self.rounded = [np.zeros(shape, inputs.fmt.dtype) for shape in shapes]
+        self.decided = [np.ones(shape, np.bool_) for shape in shapes]
+        shown = [self.visible.any(axis=-1) if output.per_row else self.visible for output in op.outputs]
+        self.open = [(c == ElementClass.VALUE) & s for c, s in zip(op.classify(inputs, "zero"), shown, strict=True)]
+        self.grounds: set[Ground] = set()
+        self.arithmetics: set[str] = set()
+
+    def open_rows(self) -> list[int]:
+        rows = [o.reshape(len(o), -1).any(axis=-1) for o in self.open if o.size]
+        return np.flatnonzero(np.logical_or.reduce(rows)).tolist() if rows else []
+
+    def enclose_all(self) -> None:
+        """Every row at once, grouped by how many elements are visible, so that each group is an array."""
+        assert VECTORISED is not None
+        rows = np.array(self.open_rows(), dtype=np.intp)
+        counts = self.visible[rows].sum(axis=-1)
+        others = row_arguments(self.op, self.inputs)
+        precise = self.op.rational or self.inputs.fmt.precision > SINGLE_WORDS
+        for count in np.unique(counts).tolist():
+            some = rows[counts == count]
+            _, columns = np.nonzero(self.visible[some])
+            places = some[:, None], columns.reshape(len(some), count)
+            x = self.inputs.x64[some] if count == self.inputs.x.shape[-1] else self.inputs.x64[places]
+            results = VECTORISED.enclose(self.op.define, {"x": x, **others}, precise)
+            for enclosure, output, result in zip(self.enclosures, self.op.outputs, results, strict=True):
+                enclosure.put(some if output.per_row else places, result[:, 0] if output.per_row else result)
+        self._note(VECTORISED, rows)
+
+    def decide(self, arithmetic: Arithmetic) -> None:
+        """Every open element, with as much precision as it takes."""
+        rows = self.open_rows()
+        for r in rows:
+            row = Row(self.op, self.inputs, r, self.visible[r])
+            results = arithmetic.evaluate(self.op.define, row.arguments(), FIRST_PRECISION)
+            for enclosure, open_, place, result in zip(self.enclosures, self.open, row.places(), results, strict=True):
+                wanted = open_[place]
+                enclosure.put(_within(place, wanted), result.enclosure()[wanted])
+        self._note(arithmetic, rows)
+        for r in self.open_rows():
+            self._decide(Row(self.op, self.inputs, r, self.visible[r]), arithmetic)
+
+    def _note(self, arithmetic: Any, rows: Any) -> None:
+        """New enclosures of some rows: what they round to, and what is open still."""
+        if not len(rows):
+            return
+        self.grounds.add(arithmetic.ground)
+        self.arithmetics.add(arithmetic.name)
+        for k, enclosure in enumerate(self.enclosures):
+            part, fmt = enclosure[rows], self.inputs.fmt
+            self.rounded[k][rows], decided = round_enclosure(part, fmt)
+            self.decided[k][rows] = decided | ~self.open[k][rows]
+            self.open[k][rows] &= ~(decided & _is_sharp(part, fmt))
+
+    def _decide(self, row: "Row", arithmetic: Arithmetic) -> None:
+        """Evaluate a row with more and more precision, until its open elements are settled."""
+        arguments, places, fmt = row.arguments(), row.places(), self.inputs.fmt
+        wanted = row.open_elements(self.open)
+        precision = FIRST_PRECISION
+        while wanted:
+            precision *= 2
+            results = arithmetic.evaluate(self.op.define, arguments, precision)
+            intervals = {(k, i): results[k].interval(i) for k, i in wanted}
+            wanted = [place for place, ends in intervals.items() if not _settled(*ends, fmt, precision)]
+            for k, i in intervals.keys() - wanted:
+                low, high = intervals[k, i]
+                where = row.index if self.op.outputs[k].per_row else (row.index, places[k][1][i])
+                self.enclosures[k].put(where, Enclosure.around((low + high) / 2, (high - low) / 2))
+                self.rounded[k][where] = _round_interval(low, high, fmt)
+                self.decided[k][where] = True
+
+    def truths(self) -> tuple[Truth, ...]:
+        ground, names = Ground.weakest(self.grounds), frozenset(self.arithmetics)
+        parts = zip(self.enclosures, self.rounded, self.decided, strict=True)
+        return tuple(Truth(*part, ground, names) for part in parts)
+
+
+def row_arguments(op: Operator, inputs: Inputs) -> dict[str, Any]:
+    """The definition's arguments beside ``x``, exactly: weight, bias and parameters."""
+    arrays, parameters = inputs.arrays, inputs.parameters
+    others = {k: arrays[k].astype(np.float64) for k in op.optional if k != "mask" and k in arrays}
+    return {**others, **{name: float(parameters[name]) for name in op.parameters}}
 
 
 @dataclass(frozen=True)
@@ -81,17 +177,16 @@ class Row:
 
     def arguments(self) -> dict[str, Any]:
         """The definition's: the visible elements, the other inputs and the parameters, exactly."""
-        arrays, parameters = self.inputs.arrays, self.inputs.parameters
-        others = {k: arrays[k].astype(np.float64) for k in self.op.optional if k != "mask" and k in arrays}
-        x = self.inputs.x64[self.index, self.visible]
-        return {"x": x, **others, **{name: float(parameters[name]) for name in self.op.parameters}}
+        return {"x": self.inputs.x64[self.index, self.visible], **row_arguments(self.op, self.inputs)}
 
     def places(self) -> list[Any]:
         """Where the results belong: a per-row output at its row, the others where the row is visible."""
         r = self.index
-        return [slice(r, r + 1) if o.per_row else (r, np.flatnonzero(self.visible)) for o in self.op.outputs]
+        return [
+            (slice(r, r + 1),) if output.per_row else (r, np.flatnonzero(self.visible)) for output in self.op.outputs
+        ]
 
-    def open_elements(self, still_open: list[Array]) -> list[tuple[int, int]]:
+    def open_elements(self, still_open: list[Mask]) -> list[tuple[int, int]]:
         """Elements that are not decided yet, as (output, index into the row's results)."""
         return [
             (k, i)
@@ -100,21 +195,11 @@ class Row:
         ]
 
 
-def _decide(row: Row, arithmetic: Arithmetic, truths: list[Truth], still_open: list[Array]) -> None:
-    """Evaluate a row with more and more precision and write its open elements into ``truths``."""
-    arguments, places, fmt = row.arguments(), row.places(), row.inputs.fmt
-    wanted = row.open_elements(still_open)
-    precision = FIRST_PRECISION
-    while wanted:
-        precision *= 2
-        results = arithmetic.evaluate(row.op.define, arguments, precision)
-        intervals = {(k, i): results[k].interval(i) for k, i in wanted}
-        wanted = [place for place, ends in intervals.items() if not _settled(*ends, fmt, precision)]
-        for k, i in intervals.keys() - wanted:
-            low, high = intervals[k, i]
-            where = row.index if row.op.outputs[k].per_row else (row.index, places[k][1][i])
-            truths[k].enclosure.put(where, Enclosure.around((low + high) / 2, (high - low) / 2))
-            truths[k].rounded[where] = _round_interval(low, high, fmt)
+def _within(place: tuple[Any, ...], wanted: Mask) -> tuple[Any, ...]:
+    """The wanted ones of a row's places."""
+    if len(place) == 1:
+        return place if wanted.all() else (slice(0),)
+    return place[0], place[1][wanted]
 
 
 def _is_sharp(enclosure: Enclosure, fmt: Format) -> Mask:

@@ -7,7 +7,7 @@ the sample variance", Amer. Stat. 37 (1983).
 
 import numpy as np
 
-from oracles.arithmetics import Arithmetic, Vector
+from oracles.arithmetics import Operations, Vector
 from oracles.bounds import ErrorModel
 from oracles.classes import Classes, ElementClass, choose
 from oracles.formats import Array
@@ -15,16 +15,15 @@ from oracles.operator import Inputs, Operator, Output
 from oracles.sum import Shown, visible
 
 
-def centred(a: Arithmetic, x: Vector) -> Vector:
-    """``x - xbar`` as (n x - sum x)/n: exactly 0 where it is 0, whatever 1/n rounds to."""
-    n = x.shape[-1]
-    c: Vector = (x * n - a.sum(x)) / n
+def centred(a: Operations, x: Vector) -> Vector:
+    """``n (x - xbar)`` as n x - sum x: exactly 0 where it is 0, whatever 1/n rounds to."""
+    c: Vector = x * x.shape[-1] - a.sum(x)
     return c
 
 
-def define(a: Arithmetic, x: Vector) -> tuple[Vector, ...]:
+def define(a: Operations, x: Vector) -> tuple[Vector, ...]:
     c = centred(a, x)
-    return (a.sum(c * c) / x.shape[-1],)
+    return (a.sum(c * c) / x.shape[-1] ** 3,)
 
 
 def classify(inputs: Inputs, masked_row: str) -> tuple[Classes, ...]:

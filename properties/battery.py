@@ -46,12 +46,12 @@ def regimes_for(op: str) -> list[Regime]:
     return [regime for regime in fitting if regime.name != "masks" or "mask" in operator.optional]
 
 
-def regime_cases(op: str, dtype: str, lengths: tuple[int, ...], seed: int = 0) -> Iterator[Case]:
-    """The regimes that are about values, at ``lengths``."""
+def regime_cases(op: str, dtype: str, lengths: tuple[int, ...], seed: int = 0, rows: int = 8) -> Iterator[Case]:
+    """The regimes that are about values, at ``lengths``; half as many rows from a thousand elements on."""
     for regime in regimes_for(op):
         for n in lengths:
             if regime.fits(n) and regime.name not in OF_THEIR_OWN:
-                yield Case(op, dtype, regime.name, rows=8 if n < 1000 else 4, n=n, seed=seed)
+                yield Case(op, dtype, regime.name, rows=rows if n < 1000 else rows // 2, n=n, seed=seed)
 
 
 def length_cases(op: str, dtype: str, longest: int = LENGTHS[-1], seed: int = 1) -> Iterator[Case]:

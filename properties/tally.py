@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, inf, ldexp
+from string import ascii_lowercase, ascii_uppercase, digits
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_impls.outcome import Outcome, Reason
 from oracles.enclosure import Floats
@@ -22,6 +24,9 @@ _UNIT_BITS = 20
 _SMALL = 2.0**16
 # The histogram's bins: 64 to a binade, so that a percentile is right to 1.6 %. Bin -inf is 0, bin inf is infinite.
 BINS = 64
+# A row's mean error, as one character: eight levels to a binade from 2**-4 ULP on, and one for what was not judged.
+LEVELS, NO_LEVEL = digits + ascii_uppercase + ascii_lowercase, "."
+_LEVELS_TO_A_BINADE, _LOWEST_LEVEL = 8, -4
 # From this condition number on, and an error of more than 4 ULP, "the data did it" is worth saying.
 TELLING_CONDITION, TELLING_ERROR = 1e3, 4.0
 
@@ -44,6 +49,7 @@ class Tally:
     """Counts and maxima over elements; ``|`` merges two.
 
     ``worst`` ranks by what went wrong first (a failed element before any other), ``largest`` by ULPs alone.
+    ``levels`` holds (case, one of ``LEVELS`` per row), in the order of text.
     """
 
     elements: int = 0
@@ -60,6 +66,7 @@ class Tally:
     error_sum: int = 0
     histogram: Counter[float] = field(default_factory=Counter)
     reasons: Counter[Reason] = field(default_factory=Counter)
+    levels: tuple[tuple[str, str], ...] = ()
 
     def __or__(self, other: "Tally") -> "Tally":
         return Tally(
@@ -77,6 +84,7 @@ class Tally:
             error_sum=self.error_sum + other.error_sum,
             histogram=self.histogram + other.histogram,
             reasons=self.reasons + other.reasons,
+            levels=tuple(sorted(self.levels + other.levels)),
         )
 
     @property
@@ -132,6 +140,7 @@ def tally(judgement: Judgement, case_id: str) -> Tally:
         error_sum=_integer_sum(errors),
         histogram=_histogram(errors),
         reasons=_reasons(judgement),
+        levels=((case_id, _levels(judgement)),),
     )
 
 
@@ -145,6 +154,7 @@ def tally_without_result(elements: int, rows: int, reason: Reason, case_id: str)
         largest=Worst(-1.0, case_id),
         failed=Worst(inf, case_id) if reason.outcome is Outcome.FAIL else Worst(),
         reasons=Counter({reason: 1}),
+        levels=((case_id, NO_LEVEL * rows),),
     )
 
 
@@ -178,9 +188,27 @@ def _largest(values: Floats) -> float:
 
 def _integer_sum(errors: Floats) -> int:
     finite = errors[np.isfinite(errors)]
-    small = finite[finite < _SMALL]
-    total = int(np.rint(np.ldexp(small, _UNIT_BITS)).astype(np.int64).sum())
+    total = int(_in_units(finite[finite < _SMALL]).sum())
     return total + sum(round(Fraction(e) * 2**_UNIT_BITS) for e in finite[finite >= _SMALL].tolist())
+
+
+def _in_units(errors: Floats) -> NDArray[np.int64]:
+    return np.rint(np.ldexp(errors, _UNIT_BITS)).astype(np.int64)
+
+
+def _levels(judgement: Judgement) -> str:
+    """Exact operations throughout, like the histogram's bins. An element counts with ``_SMALL`` ULP at most."""
+    numbers = ~np.isnan(judgement.errors)
+    within_row = tuple(range(1, numbers.ndim))
+    units = _in_units(np.where(numbers, np.minimum(judgement.errors, _SMALL), 0.0)).sum(axis=within_row)
+    counts = numbers.sum(axis=within_row)
+    mantissa, exponent = np.frexp(np.ldexp(units / np.maximum(counts, 1), -_UNIT_BITS))
+    steps = np.floor((2 * mantissa - 1) * _LEVELS_TO_A_BINADE)
+    levels = (exponent - 1 - _LOWEST_LEVEL) * _LEVELS_TO_A_BINADE + steps
+    levels = np.where(units == 0, 0, np.clip(levels, 0, len(LEVELS) - 1)).astype(int)
+    judged = [reason is None for reason in judgement.expectation.unjudged]
+    there = (counts > 0) & np.array(judged, np.bool_)
+    return "".join(LEVELS[level] if t else NO_LEVEL for level, t in zip(levels.tolist(), there.tolist(), strict=True))
 
 
 def _histogram(errors: Floats) -> Counter[float]:

@@ -19,7 +19,8 @@ class Measurement:
     ULP columns are over finite comparisons; ``max_row_ulp`` is in ULPs of the row's largest exact output;
     ``misrounded`` counts finite results that are not the correctly rounded ones; ``condition`` is the componentwise
     condition number at the largest error; ``bound_used`` the largest share of the allowed error (BOUNDS, section 0);
-    ``worst_case`` the case and element to look at. Digests are of all input and output bits.
+    ``worst_case`` the case and element to look at. Digests are of all input and output bits. ``levels`` has the mean
+    error of every row, one character each (properties.tally), for the gate.
     """
 
     op: str
@@ -48,9 +49,10 @@ class Measurement:
     output_bits: str
     input_bits: str
     detail: str
+    levels: str
 
 
-COLUMNS = tuple(f.name for f in fields(Measurement))
+COLUMNS = tuple(f.name for f in fields(Measurement) if f.name != "levels")  # as wide as there are rows
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class Partial:
             output_bits=f"{self.output_bits:016x}",
             input_bits=f"{self.input_bits:016x}",
             detail=self.detail,
+            levels="".join(levels for _, levels in t.levels),
         )
 
 

@@ -31,7 +31,8 @@ QUICK_LONGEST = 129
 class Plan:
     """Filters and sizes of a report.
 
-    ``lengths`` (of the regimes) and ``longest`` row stand in for those of ``quick`` or not; a baseline records them.
+    ``lengths`` and ``rows`` are of the regimes. ``lengths`` and ``longest`` row stand in for those of ``quick`` or not;
+    a baseline records all three.
 
     Raises:
         ValueError: a dtype or regime that does not exist.
@@ -45,6 +46,7 @@ class Plan:
     blocks: tuple[Block, ...] = ()
     lengths: tuple[int, ...] = ()
     longest: int = 0
+    rows: int = 8
 
     def __post_init__(self) -> None:
         lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)
@@ -70,7 +72,7 @@ class Plan:
 
     def _cases(self, op: str, dtype: str) -> Iterator[Case]:
         yield from chain(
-            regime_cases(op, dtype, self.lengths, seed=self.seed),
+            regime_cases(op, dtype, self.lengths, self.seed, self.rows),
             length_cases(op, dtype, self.longest, seed=self.seed),
             special_cases(op, dtype, seed=self.seed),
             mask_cases(op, dtype, seed=self.seed),

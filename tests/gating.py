@@ -21,10 +21,13 @@ def mine(x, mask=None):
     total = nonzero(pairwise_sum(weights))[:, None]
     return store(weights / total, like=x)
 """
+BY_EXP2 = "np.exp2((values - np.where(np.isinf(m := row_maximum(values)), 0, m)[:, None]) * np.float32(1.442695))"
 EDITS = {
     "unchanged": ("", ""),
     "reordered": ("pairwise_sum(weights)", "pairwise_sum(weights[:, ::-1])"),
+    "rolled": ("pairwise_sum(weights)", "pairwise_sum(np.roll(weights, 1, axis=-1))"),
     "rounded once more": ("weights / total", "weights * (1 / total)"),
+    "exp by exp2": ("exponentials(values, row_maximum(values))", BY_EXP2),
     "half-precision exp": ("row_maximum(values))", "row_maximum(values)).astype(np.float16).astype(values.dtype)"),
     "epsilon in the denominator": ("weights / total", "weights / (total + np.float32(2e-6))"),
     "raises": ("return", "raise RuntimeError\n    return"),

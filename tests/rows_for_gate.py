@@ -5,7 +5,7 @@ from typing import Any
 from gpu_impls.outcome import Reason
 from reports.gate.schema import Baseline, Recipe, Row
 
-RECIPE = Recipe(seed=0, quick=True, dtypes=("float32",), regimes=(), lengths=(33,), longest=129)
+RECIPE = Recipe(seed=0, quick=True, dtypes=("float32",), regimes=(), lengths=(33,), longest=129, rows=128)
 
 
 def row(**changes: Any) -> Row:
@@ -31,6 +31,7 @@ def row(**changes: Any) -> Row:
         "input_bits": "0123456789abcdef",
         "output_bits": "aaaaaaaaaaaaaaaa",
     }
+    values["levels"] = "K" * changes.get("rows", 8)
     return Row(**{**values, **changes}, reason=reason, outcome=reason.outcome)
 
 

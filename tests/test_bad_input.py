@@ -1,12 +1,15 @@
 """Bad input: exit code 2 and one line that names the value and says what was expected, before anything is measured."""
 
 import os
+import signal
 import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reporting import run
+
+from reports.cli import main
 
 HEAD = "from gpu_impls import implementation\n"
 SUM = "sum:float32:standard_normal:8x33:s0"
@@ -42,7 +45,7 @@ SELECTION = {
     ("--impl", "nobody"): "no implementation matches 'nobody': expected one of bfloat16_accumulator, ",
     ("--op", "max", "--impl", "kahan"): "no implementation matches 'kahan': expected one of by_comparison, ",
     ("--impls", "absent.py"): "no such file: absent.py (expected a Python file that uses @implementation)",
-    ("--impls", "."): "no such file: . (expected a Python file",
+    ("--impls", "."): ". is a folder: expected a Python file that uses @implementation",
 }
 REPORT = {
     ("--dtype", "float8"): "unknown dtype 'float8': expected one of float16, bfloat16, float32, float64",
@@ -104,6 +107,18 @@ def test_files_that_bring_nothing(refused, tmp_path: Path, content: str, message
     line = refused("report", "--impls", path)
     assert str(path) in line
     assert message in line
+
+
+@pytest.mark.parametrize("command", [("report", "--impls"), ("gate", "--impls"), ("check",)], ids=lambda c: c[0])
+def test_a_file_whose_import_does_not_end(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("reports.commands.options.START_DEADLINE", 0.2)
+    (tmp_path / "mine.py").write_text("while True:\n    pass\n")
+    assert main([*command, str(tmp_path / "mine.py")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("mine.py does not import: TimeoutError: no end within 0.2 s")
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 @pytest.mark.parametrize("out", ["plain", "plain/below", "blocked"])

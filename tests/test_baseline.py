@@ -72,6 +72,7 @@ def _drop(*path: Any) -> Callable[[Any], None]:
     [
         (_set("format", "glibc"), "format is 'glibc'"),
         (_set("version", VERSION + 1), f"version is {VERSION + 1}: expected {VERSION}"),
+        (_set("version", 1), "version is 1: expected 2"),
         (_set("version", True), "version is True"),
         (_drop("plan"), "'plan' is missing"),
         (_set("surprise", 1), "'surprise' is unknown"),
@@ -79,6 +80,7 @@ def _drop(*path: Any) -> Callable[[Any], None]:
         (_set("environment", None), "expected an object and a list"),
         (_set("plan", "quick", 1), "plan: quick is 1"),
         (_set("plan", "seed", -1), "plan: seed is -1"),
+        (_drop("plan", "rows"), "plan: 'rows' is missing"),
         (_set("plan", "lengths", ["33"]), "plan: lengths is ['33']"),
         (_set("plan", "dtypes", "float32"), "plan: dtypes is 'float32'"),
         (_set("rows", 1, 7), "row 2 is a int"),
@@ -93,6 +95,9 @@ def _drop(*path: Any) -> Callable[[Any], None]:
         (_set("rows", 0, "outcome", "good"), "row 1: outcome is 'good': expected one of pass, fail, not judged"),
         (_set("rows", 0, "reason", "raised"), "row 1: outcome is pass beside reason raised"),
         (_set("rows", 0, "input_bits", "xyz"), "row 1: input_bits is 'xyz': expected 16 digits"),
+        (_set("rows", 0, "levels", "0AZz..0"), "row 1: levels is '0AZz..0': expected 8 letters, digits or ."),
+        (_set("rows", 0, "levels", "0AZz..0-"), "row 1: levels is '0AZz..0-': expected 8"),
+        (_set("rows", 0, "levels", 7), "row 1: levels is 7: expected text"),
         (lambda document: document["rows"].append(document["rows"][0]), "row 4: softmax a|b"),
     ],
 )

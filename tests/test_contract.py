@@ -28,6 +28,26 @@ REFUSED = {
     "lengths-negative": ({"min_length": -1}, ("min_length=-1",)),
     "max_ulp-low": ({"max_ulp": 0.49}, ("max_ulp=0.49 for float32", "less than 0.5")),
     "max_ulp-nan": ({"max_ulp": float("nan")}, ("max_ulp=nan for float32",)),
+    "dtypes-number": ({"dtypes": 5}, ("dtypes=(5,)", "expected some of float16, bfloat16")),
+    "dtypes-numbers": ({"dtypes": ("float32", 5)}, ("dtypes=('float32', 5)", "expected some of float16")),
+    "dtypes-nested": ({"dtypes": [["float32"]], "max_ulp": 2}, ("dtypes=(['float32'],)",)),
+    "dtypes-none": ({"dtypes": None}, ("dtypes=(None,)", "expected some of float16")),
+    "accumulate-type": ({"accumulate": 32}, ("accumulate=32", "expected None or one of float16, bfloat16")),
+    "domain-text": ({"domain": ("a", "b")}, ("domain=('a', 'b')", "expected None or two numbers (lo, hi)")),
+    "domain-one": ({"domain": 5}, ("domain=5", "expected None or two numbers")),
+    "domain-three": ({"domain": (1, 2, 3)}, ("domain=(1, 2, 3)", "expected None or two numbers")),
+    "lengths-text": ({"min_length": "a"}, ("min_length='a'", "expected a whole number")),
+    "lengths-fraction": ({"max_length": 1.5}, ("max_length=1.5", "expected None or a whole number")),
+    "lengths-bool": ({"min_length": True}, ("min_length=True", "expected a whole number")),
+    "max_ulp-text": ({"max_ulp": "a"}, ("max_ulp='a'", "expected a number, or one by dtype")),
+    "max_ulp-none": ({"max_ulp": None}, ("max_ulp=None", "expected a number")),
+    "max_ulp-values": ({"max_ulp": {"float32": "2"}}, ("max_ulp={'float32': '2'}", "expected a number")),
+    "flags": ({"deterministic": 0}, ("deterministic=0", "expected True or False")),
+    "flags-text": ({"contiguous_only": "no"}, ("contiguous_only='no'", "expected True or False")),
+    "summation-type": ({"summation": 32}, ("summation=32", "expected None or text")),
+    "source-type": ({"source": None}, ("source=None", "expected text")),
+    "deviates-list": ({"deviates": ["masks"]}, ("deviates=['masks']", "expected reasons by property or regime")),
+    "known_faulty-reason": ({"known_faulty": {"accuracy": None}}, ("known_faulty={'accuracy': None}", "reasons")),
     "max_ulp-dtype": ({"max_ulp": {"float23": 1.0}}, ("unknown dtype 'float23'", "float32")),
 }
 
@@ -35,7 +55,7 @@ REFUSED = {
 @pytest.mark.parametrize(("claims", "words"), REFUSED.values(), ids=REFUSED)
 def test_a_wrong_claim_is_refused_in_words(claims: dict[str, Any], words: tuple[str, ...]):
     with pytest.raises(ValueError, match=".*".join(map(re.escape, words))):
-        contract(("float32",), **claims)
+        contract(**{"dtypes": ("float32",), **claims})
 
 
 def test_an_unknown_dtype_lists_the_known_ones():

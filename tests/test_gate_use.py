@@ -1,5 +1,6 @@
 """``trueulp gate``: bad input, Ctrl-C, the user's rows, an incumbent, the default baseline."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,23 @@ from gpu_impls.registry import implementations, isolated
 from reports import run as running
 from reports.gate.baseline import default_baseline, read_baseline
 from reports.gate.rerun import of_numpy_and_scipy
+
+PAIR = """
+import numpy as np
+
+from gpu_impls import implementation
+
+
+@implementation("sum", dtypes=("float32",))
+def any_length(x):
+    y = x.sum(axis=-1)
+    return y + 1 if x.shape[-1] < 33 else y
+
+
+@implementation("sum", dtypes=("float32",), min_length=33)
+def long_rows(x):
+    return x.sum(axis=-1)
+"""
 
 
 @pytest.fixture
@@ -126,6 +144,20 @@ def test_dtypes_that_a_candidate_does_not_take_are_not_run(kernel: Path, capsys:
     assert run(*duel, "three_pass", *dtypes) == 0
     assert counted(capsys.readouterr().out) == {"not run here": 1, "same bits": 1}
     assert run(*duel, "three_pass", *dtypes, "--require-all") == 1
+
+
+def test_rows_that_an_incumbent_does_not_support_are_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Even where the candidate fails; where it is the candidate that does not support them, it is worse."""
+    file = tmp_path / "mine.py"
+    file.write_text(PAIR)
+    duel = ("gate", "--in-process", "--quick", "--regime", "lengths", "--impls", file)
+    assert run(*duel, "--impl", "any_length", "--no-worse-than", "long_rows") == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"new: sum any_length \(\d+ float32 rows\)", printed)
+    assert set(counted(printed)) == {"new", "same bits"}
+    assert run(*duel, "--impl", "long_rows", "--no-worse-than", "any_length") == 1
+    assert counted(printed := capsys.readouterr().out)["worse"] == 7
+    assert "rows not judged 0 -> 2" in printed
 
 
 def test_the_default_baseline_is_numpys_and_scipys(kernel: Path, capsys: pytest.CaptureFixture[str]):

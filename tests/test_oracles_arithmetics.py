@@ -20,7 +20,7 @@ from oracles.catalogue import OPERATORS
 from oracles.enclosure import Enclosure, Ground
 from oracles.formats import FORMATS, Format
 from oracles.operator import Operator
-from oracles.truth import arithmetic_for, compute_truth
+from oracles.truth import compute_truth, exact_arithmetic
 from properties.regimes import REGIMES
 from properties.source import PCG64Source
 from test_oracles_inputs import NAN, arguments, each_format, each_operator
@@ -151,7 +151,7 @@ def test_both_arithmetics_give_the_same_bits(op: Operator, fmt: Format):
 
 @each_operator
 def test_rational_results_go_through_fractions(op: Operator):
-    assert arithmetic_for(op) is (RATIONAL if op.rational else BEST)
+    assert exact_arithmetic(op) is (RATIONAL if op.rational else BEST)
     assert BEST is ARITHMETICS["flint"]
     assert compute_truth(op, arguments(op, FORMATS["float32"]))[0].ground is Ground.PROVED
 

@@ -20,9 +20,10 @@ F32 = FORMATS["float32"]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache that keeps truths of any length."""
+    """An empty cache that keeps truths of any length and format."""
     monkeypatch.setenv("TRUEULP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "WORTH_STORING", 0)
+    monkeypatch.setattr(cache, "WORTH_STORING", range(2**22))
+    monkeypatch.setattr(cache, "is_fast", lambda fmt: False)
     return tmp_path / "cache"
 
 
@@ -42,8 +43,8 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def parts(truth: Truth, fmt: Format) -> list[object]:
     """Everything a truth holds, to the bit."""
     e = truth.enclosure
-    arrays = [e.hi, e.lo, e.exponent, e.radius, fmt.bits(truth.rounded)]
-    return [truth.ground, truth.rounded.dtype, *[(a.dtype, a.shape, a.tobytes()) for a in arrays]]
+    arrays = [e.hi, e.lo, e.exponent, e.radius, fmt.bits(truth.rounded), truth.decided]
+    return [truth.ground, truth.arithmetics, truth.rounded.dtype, *[(a.dtype, a.shape, a.tobytes()) for a in arrays]]
 
 
 @each_operator
@@ -56,19 +57,23 @@ def test_the_truth_from_disk_is_the_same_to_the_bit(fmt: Format, op: Operator, f
     assert len(list(folder.iterdir())) == 1
 
 
-def test_short_rows_are_not_stored(folder: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cache, "WORTH_STORING", 4)
-    cache.truth_of(OPERATORS["sum"], given(F32, [1, 2, 3]))
-    assert not folder.exists()
-    cache.truth_of(OPERATORS["sum"], given(F32, [1, 2, 3, 4]))
+def test_short_and_endless_rows_are_not_stored(folder: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cache, "WORTH_STORING", range(4, 6))
+    for n in (3, 6, 4):
+        assert not folder.exists()
+        cache.truth_of(OPERATORS["sum"], given(F32, list(range(n))))
     assert len(list(folder.iterdir())) == 1
 
 
-def test_long_rows_are_stored_by_default(tmp_path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("dtype", "times"), [("float64", 1), ("float32", 3)])
+def test_what_takes_long_is_stored_by_default(
+    tmp_path: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, dtype: str, times: int
+):
+    """Long rows of float64; float32 is computed as fast as it is read."""
     monkeypatch.setenv("TRUEULP_CACHE", str(tmp_path))
-    inputs = given(F32, PCG64Source("cache").integers(-99, 99, 5000).tolist())
+    inputs = given(FORMATS[dtype], PCG64Source("cache").integers(-99, 99, 5000).tolist())
     truths = [cache.truth_of(OPERATORS["sum"], inputs)[0] for _ in range(3)]
-    assert computed == ["sum"]
+    assert computed == ["sum"] * times
     assert [t.rounded[0] for t in truths] == [inputs.x.sum(dtype=np.float64)] * 3
 
 
@@ -126,7 +131,7 @@ def test_whatever_changes_the_truth_has_a_place_of_its_own(folder: Path, compute
     "change",
     [
         lambda patch: patch.setattr(cache, "source_digest", lambda: "another source"),
-        lambda patch: patch.setattr(cache, "arithmetic_for", lambda op: ARITHMETICS["mpmath"]),
+        lambda patch: patch.setattr(cache, "exact_arithmetic", lambda op: ARITHMETICS["mpmath"]),
     ],
     ids=["source", "arithmetic"],
 )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import needs_flint  # noqa: F401
+from oracles.arithmetics import Arithmetic
 from oracles.classes import ElementClass
 from oracles.enclosure import Enclosure
 from oracles.formats import Format
@@ -73,10 +74,10 @@ def class_disagreements(op: Operator, case: Case, masked_row: str = "zero") -> l
     return found
 
 
-def value_disagreements(op: Operator, case: Case) -> list[Disagreement]:
+def value_disagreements(op: Operator, case: Case, arithmetic: Arithmetic | None = None) -> list[Disagreement]:
     """Where the balls do not meet, or the rounded value is not the correct rounding."""
     inputs = case.inputs
-    (classes,), (truth,) = op.classify(inputs, "zero"), compute_truth(op, inputs)
+    (classes,), (truth,) = op.classify(inputs, "zero"), compute_truth(op, inputs, arithmetic)
     width = classes.size // max(case.rows, 1)
     found = []
     for (r, i), answer in _answers(case):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from reporting import run
 
-from reports.cli import parser
+from reports.command_line import parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

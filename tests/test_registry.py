@@ -163,9 +163,9 @@ def test_a_file_that_was_mended_can_be_loaded(tmp_path: Path):
 
 
 def test_a_file_that_is_not_there(tmp_path: Path):
-    for path in (str(tmp_path / "absent.py"), str(tmp_path)):
-        with pytest.raises(ValueError, match=r"no such file: .*expected a Python file that uses @implementation"):
-            load_file(path)
+    for path, problem in ((tmp_path / "absent.py", "no such file: .*"), (tmp_path, ".* is a folder: ")):
+        with pytest.raises(ValueError, match=f"{problem}expected a Python file that uses @implementation"):
+            load_file(str(path))
 
 
 def test_a_file_that_registers_nothing(tmp_path: Path):
@@ -189,6 +189,7 @@ PARAMETERS = {
     "out": (lambda x, mask=None, out=None: x, {"mask", "out"}),
     "first-of-any-name": (lambda scores, *, mask=None: scores, {"mask"}),
     "anything": (lambda x, **others: x, {"mask"}),
+    "by-position": (lambda x, /, mask=None: x, {"mask"}),
 }
 
 
@@ -203,3 +204,37 @@ def test_the_parameters_that_may_be_passed(function, expected: set[str]):
 def test_a_callable_without_a_signature_is_refused():
     with isolated(), pytest.raises(ValueError, match="max tells no signature: wrap it in a function"):
         implementation("max", dtypes=("float32",))(max)
+
+
+UNCALLABLE = {
+    "nothing": (lambda: None, "f takes nothing by position: expected x as its first parameter"),
+    "keywords only": (lambda *, x: x, "f takes nothing by position"),
+    "any keywords": (lambda **arrays: None, "f takes nothing by position"),
+    "two arrays": (
+        lambda x, y: x,
+        "f needs y: softmax is called with x by position and some of mask, out by keyword .give y a default, or wrap f",
+    ),
+    "a keyword": (lambda x, *, axis: x, "f needs axis: softmax"),
+    "another operator's": (lambda x, eps: x, "f needs eps: softmax"),
+    "mask by position": (lambda x, mask, /: x, "f needs mask: softmax"),
+}
+
+
+@pytest.mark.parametrize(("function", "message"), UNCALLABLE.values(), ids=UNCALLABLE)
+def test_what_cannot_be_called_is_refused_where_it_is_written(function, message: str):
+    with pytest.raises(ValueError, match=message):
+        implementation("softmax", dtypes=("float32",), name="f")(function)
+    assert "f" not in names("softmax")
+
+
+CALLABLE = {
+    "anything": lambda *arrays, **others: arrays[0],
+    "defaults": lambda x, axis=-1, *more, mask=None: x,
+    "an operator's own": lambda x, mask: x,
+}
+
+
+@pytest.mark.parametrize("function", CALLABLE.values(), ids=CALLABLE)
+def test_what_can_be_called_is_not(function):
+    implementation("softmax", dtypes=("float32",), name="f")(function)
+    assert "mask" in implementations(("softmax",), ("f",))[0].parameters

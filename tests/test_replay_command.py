@@ -146,3 +146,12 @@ def test_real_rows_are_replayed_by_their_block(told):
 )
 def test_places(text: str, index: tuple[int, ...] | None):
     assert parse_place(text) == (Case.parse(SUM), index)
+
+
+def test_an_unknown_implementation_lists_those_of_the_operator(capsys: pytest.CaptureFixture[str]):
+    """Also where another operator has one of that name."""
+    assert run("replay", SUM, "--impl", "three_pass") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no implementation matches 'three_pass': expected one of" in line
+    assert "kahan" in line
+    assert "welford" not in line

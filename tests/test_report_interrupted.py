@@ -83,8 +83,8 @@ def test_an_interrupted_replay_says_so(capsys: pytest.CaptureFixture[str], monke
 
 # A shell may have started these tests with SIGINT ignored; Ctrl-C in a terminal finds Python's own handler.
 PROGRAM = (
-    "import signal, sys; from reports.cli import main; "
-    "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main(sys.argv[1:]))"
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from reports.cli import main; sys.exit(main(sys.argv[1:]))"
 )
 
 
@@ -111,3 +111,17 @@ def test_a_real_signal(tmp_path: Path):
     assert (process.returncode, complaints) == (130, "trueulp: interrupted\n")
     assert "Ended early" in printed
     assert len(read(tmp_path / "out")) == 2
+
+
+@pytest.mark.parametrize("library", ["rich", "numpy", "pandas", "hypothesis"])
+def test_ctrl_c_while_libraries_are_imported(library: str, tmp_path: Path):
+    (tmp_path / f"{library}.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    told = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "list"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "trueulp: interrupted\n")

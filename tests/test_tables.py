@@ -26,7 +26,7 @@ def row(reason: Reason = Reason.WITHIN, **changed: object) -> Measurement:
     values |= {"op": "sum", "impl": "mine", "dtype": "float32", "output": "y", "regime": "gap", "n": 3, "rows": 4}
     values |= {"elements": 4, "compared": 4, "outcome": reason.outcome, "reason": str(reason), "ground": Ground.PROVED}
     values |= dict.fromkeys(("max_ulp", "p99_ulp", "mean_ulp", "max_row_ulp", "condition", "bound_used"), 0.0)
-    values |= {"coverage": "sampled", "worst_case": CASE, "detail": ""}
+    values |= {"coverage": "sampled", "worst_case": CASE, "detail": "", "levels": "K" * 4}
     return Measurement(**(values | changed))
 
 

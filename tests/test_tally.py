@@ -18,7 +18,7 @@ from oracles.enclosure import Enclosure, Ground
 from oracles.formats import format_named
 from oracles.truth import Truth
 from properties.judge import Expectation, Judgement
-from properties.tally import Tally, Worst, merge, tally, tally_without_result
+from properties.tally import LEVELS, Tally, Worst, merge, tally, tally_without_result
 
 quickly = settings(max_examples=60, deadline=None, database=None, derandomize=True)
 
@@ -49,6 +49,9 @@ tallies = st.builds(
     error_sum=st.integers(0, 2**80),
     histogram=st.dictionaries(st.sampled_from([-inf, -3.0, 0.0, 64.0, inf]), st.integers(1, 9)).map(Counter),
     reasons=st.dictionaries(st.sampled_from(list(Reason)), st.integers(1, 9)).map(Counter),
+    levels=st.lists(st.tuples(st.sampled_from("ab"), st.text(LEVELS, max_size=3))).map(
+        lambda parts: tuple(sorted(parts))
+    ),
 )
 
 
@@ -58,7 +61,9 @@ def judgement(errors: list[list[float]], **changed: object) -> Judgement:
     zeros, no = np.zeros(values.shape), np.zeros(values.shape, np.bool_)
     expectation = Expectation(
         fmt=format_named("float32"),
-        truth=Truth(Enclosure.empty(values.shape), np.float32(zeros), Ground.PROVED),
+        truth=Truth(
+            Enclosure.empty(values.shape), np.float32(zeros), zeros == 0, Ground.PROVED, frozenset({"rational"})
+        ),
         classes=np.full(values.shape, ElementClass.VALUE, np.int8),
         magnitude=zeros,
         bound=zeros,
@@ -105,10 +110,51 @@ def test_any_split_of_the_rows_tallies_like_the_whole(errors: list[float], data:
         return tally(judgement(rows, condition=np.array(conditions[start:stop]).reshape(-1, 1)), "case")
 
     def told(t: Tally) -> tuple[object, ...]:
-        return t.max_ulp, t.percentile(0.99), t.mean_ulp, t.largest.error, t.largest.condition, t.reason, t.numbers
+        levels = sorted("".join(levels for _, levels in t.levels))
+        largest = (t.max_ulp, t.largest.error, t.largest.condition)
+        return largest, t.percentile(0.99), t.mean_ulp, t.reason, t.numbers, levels
 
     parts = [tallied(start, stop) for start, stop in pairwise(cuts)]
     assert told(merge(parts)) == told(tallied(0, len(errors)))
+
+
+@pytest.mark.parametrize(
+    ("mean", "level"),
+    [
+        (0.0, "0"),
+        (2.0**-20, "0"),
+        (0.0624, "0"),
+        (0.0625, "0"),
+        (0.0703125, "1"),
+        (0.5, "O"),
+        (0.999, "V"),
+        (1.0, "W"),
+        (1.1249, "W"),
+        (1.125, "X"),
+        (1.999, "d"),
+        (2.0, "e"),
+        (12.9, "y"),
+        (13.0, "z"),
+        (1e300, "z"),
+        (inf, "z"),
+    ],
+)
+def test_levels_are_eighths_of_a_binade(mean: float, level: str):
+    """LEVELS[8 k + j] from (1 + j/8) 2^(k - 4) ULP on."""
+    assert tally(judgement([[mean] * 3, [mean, nan, mean]]), "case").levels == (("case", level * 2),)
+
+
+def test_levels_are_of_means_over_what_was_compared_and_judged():
+    errors = [[0.0, 2.0], [nan, 2.0], [nan, nan], [2.0, 2.0], [inf, 0.0]]
+    unjudged = (None, None, None, Reason.OUTSIDE_DOMAIN, None)
+    assert tally(judgement(errors, unjudged=unjudged), "case").levels == (("case", "We..z"),)
+    assert tally(judgement([]), "case").levels == (("case", ""),)
+    assert tally_without_result(6, 3, Reason.RAISED, "case").levels == (("case", "..."),)
+
+
+def test_levels_stand_in_the_order_of_their_cases():
+    one, two = (tally(judgement(rows), name) for name, rows in (("b", [[1.0], [2.0]]), ("a", [[0.5]])))
+    assert (one | two).levels == (two | one).levels == (("a", "O"), ("b", "We"))
 
 
 @quickly

@@ -1,12 +1,13 @@
 """Arithmetics: what an operator's definition is evaluated in.
 
-A definition is written once, against the :class:`~oracles.arithmetics.protocol.Arithmetic` protocol. The rational
-arithmetic serves definitions without roots and exponentials; python-flint's balls prove the others; mpmath stands
-in, slower and without a proof, where python-flint is not installed.
+A definition is written once, against the :class:`~oracles.arithmetics.protocol.Operations` that all of them offer.
+Double words enclose whole arrays of rows, fast and proved, within a few units of float64. What that leaves open is
+evaluated row by row with any precision: rational numbers serve definitions without roots and exponentials;
+python-flint's balls prove the others; mpmath stands in, slower and without a proof, where that is not installed.
 """
 
 from oracles.arithmetics.mpmath import MPMATH
-from oracles.arithmetics.protocol import Arithmetic, Definition, Vector
+from oracles.arithmetics.protocol import Arithmetic, Definition, Operations, Vector
 from oracles.arithmetics.rational import RATIONAL
 
 ARITHMETICS: dict[str, Arithmetic] = {a.name: a for a in (RATIONAL, MPMATH)}
@@ -18,4 +19,9 @@ except ImportError:  # python-flint has no wheel for every machine; every report
 else:
     ARITHMETICS[FLINT.name] = BEST = FLINT
 
-__all__ = ["ARITHMETICS", "BEST", "RATIONAL", "Arithmetic", "Definition", "Vector"]
+try:
+    from oracles.arithmetics.vectorised import VECTORISED
+except (ImportError, OSError):  # nor has crival; every row goes the slow way then
+    VECTORISED = None  # type: ignore[assignment]
+
+__all__ = ["ARITHMETICS", "BEST", "RATIONAL", "VECTORISED", "Arithmetic", "Definition", "Operations", "Vector"]

@@ -58,10 +58,11 @@ class Mpmath:
     ground = Ground.MPMATH
 
     def evaluate(self, definition: Definition, row: Mapping[str, Any], precision: int) -> Sequence[Pair]:
-        first, second = (self._at(bits, definition, row) for bits in (precision, precision + _SECOND))
+        first, second = (self.at(bits, definition, row) for bits in (precision, precision + _SECOND))
         return [Pair(a, b, precision) for a, b in zip(first, second, strict=True)]
 
-    def _at(self, precision: int, definition: Definition, row: Mapping[str, Any]) -> tuple[Vector, ...]:
+    def at(self, precision: int, definition: Definition, row: Mapping[str, Any]) -> tuple[Vector, ...]:
+        """The definition at one precision, unproved."""
         with mpmath.workprec(precision):
             return definition(self, **convert(row, mpmath.mpf))
 

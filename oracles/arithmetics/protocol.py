@@ -5,14 +5,12 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oracles.enclosure import Enclosure, Ground
 
-# One row: an array with + - * / and broadcasting whose last axis is the row's. Reductions keep that axis, with
-# length 1, so that the same definition serves arrays of many rows. The arithmetics here hold Python numbers in
-# object arrays, one row at a time.
-Vector = NDArray[Any]
+# Something with a shape, + - * / and broadcasting, whose last axis is the row's. Reductions keep that axis, with
+# length 1, so that the same definition serves one row of Python numbers in an object array and double words of many.
+Vector = Any
 
 Definition = Callable[..., tuple[Vector, ...]]
 
@@ -32,17 +30,8 @@ class Result(Protocol):
         """One element's bounds in full, for the few that a pair of floats does not decide."""
 
 
-class Arithmetic(Protocol):
-    """Evaluates definitions; sums and products come as operators of its vectors."""
-
-    name: str
-    ground: Ground
-
-    def evaluate(self, definition: Definition, row: Mapping[str, Any], precision: int) -> Sequence[Result]:
-        """``definition`` on one row, with ``precision`` bits.
-
-        ``row`` maps argument names to float64 arrays (exact values), floats (exact) or None.
-        """
+class Operations(Protocol):
+    """What definitions are made of; sums, differences, products and quotients come as operators of the vectors."""
 
     def exp(self, v: Vector) -> Vector: ...
     def log(self, v: Vector) -> Vector: ...
@@ -54,6 +43,19 @@ class Arithmetic(Protocol):
 
     def is_max(self, v: Vector) -> Vector:
         """1 where an input equals the largest of them, 0 elsewhere."""
+
+
+class Arithmetic(Operations, Protocol):
+    """Evaluates definitions row by row, with as many bits as it is asked for."""
+
+    name: str
+    ground: Ground
+
+    def evaluate(self, definition: Definition, row: Mapping[str, Any], precision: int) -> Sequence[Result]:
+        """``definition`` on one row, with ``precision`` bits.
+
+        ``row`` maps argument names to float64 arrays (exact values), floats (exact) or None.
+        """
 
 
 def objects(values: Sequence[Any]) -> Vector:

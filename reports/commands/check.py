@@ -8,11 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpu_impls.registry import load_file
 from properties.declarations import PROPERTIES, check_declarations
 from properties.suite import Result, Status, check
 from reports.commands import OK, Action
-from reports.commands.options import add_running, running
+from reports.commands.options import add_running, brought, running
 
 SUMMARY = "the property suite on the implementations of one file"
 BROKEN = 1
@@ -33,11 +32,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(options: argparse.Namespace) -> Action:
-    brought = load_file(options.file)
-    check_declarations(brought)
-    pairs = [(i, d) for i in brought for d in i.contract.dtypes if not options.dtype or d in options.dtype]
+    options.impls = [options.file]
+    given = brought(options)
+    check_declarations(given)
+    pairs = [(i, d) for i in given for d in i.contract.dtypes if not options.dtype or d in options.dtype]
     if not pairs:
-        taken = ", ".join(sorted({d for i in brought for d in i.contract.dtypes}))
+        taken = ", ".join(sorted({d for i in given for d in i.contract.dtypes}))
         raise ValueError(f"nothing in {options.file} takes {', '.join(options.dtype)}: expected some of {taken}")
 
     def run(console: Console) -> int:

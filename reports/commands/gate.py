@@ -12,8 +12,8 @@ from reports.gate.scatter import Tolerance
 
 SUMMARY = "did anything get worse than a baseline, or than another implementation?"
 _TOLERANCE = (
-    "rise=0.1 of bound used and max row ULP; share=0 of misrounded results; scatter=2.5 sigmas by which rises may "
-    "outnumber falls among rows whose bits changed, 0 forgives none (repeatable)"
+    "rise=0.1 of bound used and max row ULP; share=0 of misrounded results; scatter=3 sigmas up to which a trend of "
+    "the input rows' errors passes for another order of operations, 0 forgives none (repeatable)"
 )
 
 

@@ -2,11 +2,12 @@
 
 import argparse
 import shlex
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from gpu_impls.call import Runner, call
-from gpu_impls.isolation import Isolated
+from gpu_impls.isolation import START_DEADLINE, Isolated
 from gpu_impls.registry import Implementation, implementations, load_file
 from properties.declarations import check_declarations
 from properties.recorded import Block, load_user_rows
@@ -40,10 +41,32 @@ def running(options: argparse.Namespace) -> Iterator[Runner]:
         yield isolated
 
 
+def brought(options: argparse.Namespace) -> list[Implementation]:
+    """What the files bring. Importing them has a deadline like the kernels, unless --in-process says otherwise."""
+    with nullcontext() if options.in_process else _deadline(START_DEADLINE):
+        return [i for path in options.impls for i in load_file(path)]
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """Raises ``TimeoutError`` in the midst of what takes longer."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError(f"no end within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def select(options: argparse.Namespace) -> list[Implementation]:
     """The implementations asked for. Files without --op bring the other implementations of their operators along."""
-    brought = [i for path in options.impls for i in load_file(path)]
-    ops = tuple(options.op) or tuple(dict.fromkeys(i.op for i in brought))
+    given = brought(options)
+    ops = tuple(options.op) or tuple(dict.fromkeys(i.op for i in given))
     chosen = implementations(ops, tuple(options.impl))
     check_declarations(chosen)
     return chosen

@@ -20,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def prepare(options: argparse.Namespace) -> Action:
     blocks(options)
     case, index = parse_place(options.case)
+    options.op = options.op or [case.op]
     chosen = [i for i in select(options) if i.op == case.op]
     takers = [i for i in chosen if case.dtype in i.contract.dtypes]
     if not takers:

@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from gpu_impls.registry import Implementation, load_file
+from gpu_impls.registry import Implementation
 from reports.commands import OK, Action
-from reports.commands.options import blocks, running, select
+from reports.commands.options import blocks, brought, running, select
 from reports.environment import environment
 from reports.gate.baseline import default_baseline, is_shipped, read_baseline, require_writable, write_baseline
 from reports.gate.compare import Compared, Verdict, compare
@@ -32,12 +32,12 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
         raise ValueError("the default baseline belongs to the installed package: give --baseline FILE to --update")
     if options.update:
         require_writable(path)
-    brought = [i for file in options.impls for i in load_file(file)]
-    ops = tuple(options.op) or tuple(dict.fromkeys(i.op for i in brought))
+    given = brought(options)
+    ops = tuple(options.op) or tuple(dict.fromkeys(i.op for i in given))
     scope = Scope(ops, tuple(options.impl), tuple(options.dtype), tuple(options.regime))
     fresh = options.update and not path.exists()
     baseline = _fresh(path, options, scope) if fresh else _existing(path, options)
-    plan = planned(baseline.recipe, _rerun(path, baseline, options, brought), scope, blocks(options))
+    plan = planned(baseline.recipe, _rerun(path, baseline, options, given), scope, blocks(options))
     if not any(True for _ in plan.units()):
         raise ValueError(f"nothing of {path} can run here: no implementation, dtype and regime of it is left")
     return Gate(path, baseline, scope, plan, tolerance, options).run
@@ -60,7 +60,7 @@ def _fresh(path: Path, options: argparse.Namespace, scope: Scope) -> Baseline:
 
 
 def _rerun(
-    path: Path, baseline: Baseline, options: argparse.Namespace, brought: list[Implementation]
+    path: Path, baseline: Baseline, options: argparse.Namespace, given: list[Implementation]
 ) -> list[Implementation]:
     """Those of the baseline's rows, and those asked for by name or file.
 
@@ -69,7 +69,7 @@ def _rerun(
     ours = path.resolve() == default_baseline().resolve()
     rows = {(row.op, row.impl) for row in baseline.rows.values()}
     chosen = select(options)
-    asked = chosen if options.impl else brought
+    asked = chosen if options.impl else given
     if ours and options.update and (others := [i.id for i in asked if not of_numpy_and_scipy(i)]):
         raise ValueError(f"the default baseline is for NumPy and SciPy, not {', '.join(others)}: give --baseline FILE")
     if not rows and not asked:

@@ -1,4 +1,7 @@
-"""``trueulp gate --no-worse-than IMPL``: candidates against an incumbent, row by row, in the same run."""
+"""``trueulp gate --no-worse-than IMPL``: candidates against an incumbent, row by row, in the same run.
+
+A row that the incumbent does not support is the candidate's alone, and new.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -7,12 +10,13 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.markup import escape
 
-from gpu_impls.registry import Implementation, implementations, load_file
+from gpu_impls.outcome import Reason
+from gpu_impls.registry import Implementation, implementations
 from reports.commands import Action
-from reports.commands.options import blocks, running, select
+from reports.commands.options import blocks, brought, running, select
 from reports.gate.compare import Compared, compare
 from reports.gate.moved import exit_code, files_again, print_moved
-from reports.gate.rerun import finished
+from reports.gate.rerun import ROWS, finished
 from reports.gate.scatter import Tolerance
 from reports.gate.schema import Row
 from reports.plan import Plan
@@ -30,6 +34,7 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
         seed=options.seed or 0,
         quick=bool(options.quick),
         blocks=blocks(options),
+        rows=ROWS,
     )
     if not any(len(takers) > 1 for _, takers in plan.units()):
         raise ValueError(f"no dtype and regime is left that {options.no_worse_than} and a candidate both take")
@@ -38,9 +43,9 @@ def prepare(options: argparse.Namespace, tolerance: Tolerance) -> Action:
 
 def _pairs(options: argparse.Namespace) -> tuple[list[tuple[Implementation, Implementation]], list[str]]:
     """(incumbent, candidate): candidates are those asked for by name or file. And those that have no incumbent."""
-    brought = [i for file in options.impls for i in load_file(file)]
+    given = brought(options)
     chosen = select(options)
-    asked = chosen if options.impl else [i for i in chosen if i in brought]
+    asked = chosen if options.impl else [i for i in chosen if i in given]
     if not asked:
         raise ValueError("--no-worse-than needs a candidate: name it with --impl, or its file with --impls")
     incumbents = {i.op: i for i in implementations() if i.name == options.no_worse_than}
@@ -86,7 +91,8 @@ class Duel:
     def _compared(
         self, incumbent: Implementation, candidate: Implementation, rows: Sequence[Row], early: bool
     ) -> list[Compared]:
-        old = [replace(r, impl=candidate.name) for r in rows if (r.op, r.impl) == (incumbent.op, incumbent.name)]
+        theirs = [r for r in rows if (r.op, r.impl) == (incumbent.op, incumbent.name)]
+        old = [replace(r, impl=candidate.name) for r in theirs if r.reason is not Reason.NOT_SUPPORTED]
         new = [r for r in rows if (r.op, r.impl) == (candidate.op, candidate.name)]
         if early:
             old, new = finished(old, new)

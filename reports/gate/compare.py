@@ -39,6 +39,10 @@ class Compared:
         return row
 
     @property
+    def fails_then_and_now(self) -> bool:
+        return all(row is not None and row.outcome is Outcome.FAIL for row in (self.old, self.new))
+
+    @property
     def urgency(self) -> tuple[object, ...]:
         """Sorts the worst first: by verdict, what failed, the share of the bound."""
         failed = self.row.outcome is Outcome.FAIL
@@ -77,7 +81,7 @@ def _absent(old: Row, here: Callable[[Row], bool]) -> Compared:
 
 
 def _compare(old: Row, new: Row, tolerance: Tolerance, scatter: Scatter, same_bounds: bool) -> Compared:
-    if (old.input_bits, old.rows) != (new.input_bits, new.rows):
+    if not _same_inputs(old, new):
         return Compared(Verdict.DIFFERENT_INPUTS, old, new)
     if falls := _falls(old, new):
         return Compared(Verdict.WORSE, old, new, tuple(falls))
@@ -86,10 +90,10 @@ def _compare(old: Row, new: Row, tolerance: Tolerance, scatter: Scatter, same_bo
     metrics = [m for m in METRICS if same_bounds or m is not BOUND] if _comparable(old, new) else []
     moved = [(m, m.direction(old, new, tolerance)) for m in metrics]
     moves = tuple(_told(m, old, new) for m, direction in moved if direction)
-    counted = {direction for m, direction in moved if direction and not scatter.forgives(m, direction, old, new)}
+    counted = {direction for _, direction in moved if direction and not scatter.forgives(direction, old, new)}
     if 1 in counted:
         return Compared(Verdict.WORSE, old, new, moves)
-    if -1 in counted or new.special_mismatches < old.special_mismatches:
+    if -1 in counted or _more_specials(new, old):
         return Compared(Verdict.BETTER, old, new, moves + _specials(old, new))
     same = (old.output_bits, old.reason) == (new.output_bits, new.reason)
     return Compared(Verdict.SAME if same else Verdict.CHANGED, old, new, moves)
@@ -100,7 +104,7 @@ def _falls(old: Row, new: Row) -> list[str]:
     falls = [f"{old.reason} -> {new.reason}"] if _severity(new) < _severity(old) else []
     if new.rows_not_judged > old.rows_not_judged:
         falls.append(f"rows not judged {old.rows_not_judged} -> {new.rows_not_judged}")
-    if _has_result(old) and new.special_mismatches > old.special_mismatches:
+    if _more_specials(old, new):
         falls.extend(_specials(old, new))
     return falls
 
@@ -111,13 +115,24 @@ def _severity(row: Row) -> tuple[int, int]:
     return (rank, list(Reason).index(row.reason) if row.outcome is Outcome.FAIL else 0)
 
 
+def _same_inputs(old: Row, new: Row) -> bool:
+    return (old.input_bits, old.rows) == (new.input_bits, new.rows)
+
+
 def _has_result(row: Row) -> bool:
     return row.compared > 0
 
 
 def _comparable(old: Row, new: Row) -> bool:
-    """Whether both hold errors that were judged: a call that raised has none, which is no progress."""
-    return all(_has_result(row) and row.outcome is not Outcome.NOT_JUDGED for row in (old, new))
+    """Whether both hold errors, judged, of the same inputs: a call that raised has none, which is no progress."""
+    judged = all(_has_result(row) and row.outcome is not Outcome.NOT_JUDGED for row in (old, new))
+    return judged and _same_inputs(old, new)
+
+
+def _more_specials(old: Row, new: Row) -> bool:
+    """In a failure: what passes or is not judged has them outside of its domain alone, where nothing is promised."""
+    failing = _has_result(old) and new.outcome is Outcome.FAIL
+    return failing and new.special_mismatches > old.special_mismatches
 
 
 def _told(metric: Metric, old: Row, new: Row) -> str:

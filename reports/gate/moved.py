@@ -3,6 +3,7 @@
 import argparse
 import glob
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ def print_moved(console: Console, compared: Sequence[Compared], against: str, ag
             console.print(escape(f"{verdict}: {named}"), highlight=False)
     if better := sum(c.verdict is Verdict.BETTER for c in compared):
         console.print(f"[green]Better than before: {better} rows[/]", highlight=False)
+    if failing := sum(c.fails_then_and_now for c in compared):
+        console.print(f"[red]Failing then and now: {failing} rows[/]", highlight=False)
     console.print(f"[bold]{len(compared)} rows[/] against {escape(against)}: {told(compared)}", highlight=False)
 
 
@@ -72,8 +75,11 @@ def told(compared: Iterable[Compared]) -> str:
 
 
 def _by_implementation(compared: Iterable[Compared]) -> str:
-    ids = [f"{c.row.op} {c.row.impl}" for c in compared]
-    return ", ".join(f"{name} ({ids.count(name)} rows)" for name in sorted(set(ids)))
+    dtypes: dict[str, Counter[str]] = {}
+    for c in compared:
+        dtypes.setdefault(f"{c.row.op} {c.row.impl}", Counter())[c.row.dtype] += 1
+    counted = {name: ", ".join(f"{n} {dtype}" for dtype, n in sorted(d.items())) for name, d in dtypes.items()}
+    return ", ".join(f"{name} ({counted[name]} rows)" for name in sorted(counted))
 
 
 def exit_code(compared: Iterable[Compared], require_all: bool) -> int:

@@ -12,6 +12,9 @@ from reports.gate.compare import Compared, Verdict
 from reports.gate.schema import Baseline, Recipe, Row
 from reports.plan import Plan
 
+# Rows of each regime. Many, because one more rounding shows in many rows or not at all (reports.gate.scatter).
+ROWS = 128
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -38,9 +41,9 @@ def of_numpy_and_scipy(implementation: Implementation) -> bool:
 
 def empty_baseline(scope: Scope, seed: int, quick: bool) -> Baseline:
     """One to be filled: its plan holds what ``trueulp report`` would measure, with the dtypes spelt out."""
-    plan = Plan((), quick=quick)
+    plan = Plan((), quick=quick, rows=ROWS)
     dtypes = scope.dtypes or (("float32",) if quick else tuple(FORMATS))
-    return Baseline(Recipe(seed, quick, dtypes, scope.regimes, plan.lengths, plan.longest), {}, {})
+    return Baseline(Recipe(seed, quick, dtypes, scope.regimes, plan.lengths, plan.longest, plan.rows), {}, {})
 
 
 def planned(recipe: Recipe, implementations: Sequence[Implementation], scope: Scope, blocks: tuple[Block, ...]) -> Plan:
@@ -57,6 +60,7 @@ def planned(recipe: Recipe, implementations: Sequence[Implementation], scope: Sc
         blocks=blocks,
         lengths=recipe.lengths,
         longest=recipe.longest,
+        rows=recipe.rows,
     )
 
 

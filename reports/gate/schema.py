@@ -4,10 +4,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from gpu_impls.outcome import Outcome, Reason
+from properties.tally import LEVELS, NO_LEVEL
 from reports.measurement import Key, Measurement
 from reports.plan import Plan
 
-FORMAT, VERSION = "trueulp-baseline", 1
+FORMAT, VERSION = "trueulp-baseline", 2
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Row:
     worst_case: str
     input_bits: str
     output_bits: str
+    levels: str
 
     @classmethod
     def of(cls, measurement: Measurement) -> "Row":
@@ -64,6 +66,7 @@ class Recipe:
     regimes: tuple[str, ...]
     lengths: tuple[int, ...]
     longest: int
+    rows: int
 
     @classmethod
     def of(cls, plan: Plan) -> "Recipe":
@@ -84,7 +87,7 @@ def decoded(document: Any) -> Baseline:
     if head["format"] != FORMAT:
         raise ValueError(f"format is {head['format']!r}: expected {FORMAT!r}")
     if head["version"] != VERSION or head["version"] is True:
-        raise ValueError(f"version is {head['version']!r}: expected {VERSION}")
+        raise ValueError(f"version is {head['version']!r}: expected {VERSION}, as this trueulp writes it")
     if not isinstance(head["environment"], dict) or not isinstance(head["rows"], list):
         raise ValueError("environment or rows: expected an object and a list")
     plan = _record("plan", head["plan"], tuple(f.name for f in fields(Recipe)))
@@ -103,6 +106,8 @@ def _row(where: str, entry: Any) -> Row:
     for name in ("input_bits", "output_bits"):
         if len(getattr(row, name)) != 16 or not set(getattr(row, name)) <= set("0123456789abcdef"):
             raise ValueError(f"{where}: {name} is {getattr(row, name)!r}: expected 16 digits in hex")
+    if len(row.levels) != row.rows or not set(row.levels) <= {*LEVELS, NO_LEVEL}:
+        raise ValueError(f"{where}: levels is {row.levels!r}: expected {row.rows} letters, digits or {NO_LEVEL}")
     if row.reason.outcome is not row.outcome:
         raise ValueError(f"{where}: outcome is {row.outcome!s} beside reason {row.reason!s}: they do not go together")
     return row
@@ -146,7 +151,7 @@ def _recipe(plan: dict[str, Any]) -> Recipe:
         kind = int if name == "lengths" else str
         if not isinstance(values, list) or any(type(v) is not kind for v in values):
             raise ValueError(f"plan: {name} is {values!r}: expected a list of {kind.__name__}")
-    counts = {name: _count(f"plan: {name}", plan[name]) for name in ("seed", "longest")}
+    counts = {name: _count(f"plan: {name}", plan[name]) for name in ("seed", "longest", "rows")}
     return Recipe(quick=plan["quick"], **counts, **{k: tuple(v) for k, v in lists.items()})
 
 
