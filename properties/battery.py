@@ -46,12 +46,16 @@ def regimes_for(op: str) -> list[Regime]:
     return [regime for regime in fitting if regime.name != "masks" or "mask" in operator.optional]
 
 
-def regime_cases(op: str, dtype: str, lengths: tuple[int, ...], seed: int = 0, rows: int = 8) -> Iterator[Case]:
-    """The regimes that are about values, at ``lengths``; half as many rows from a thousand elements on."""
+def regime_cases(
+    op: str, dtype: str, lengths: tuple[int, ...], seed: int = 0, rows: int = 8, elements: int = 0
+) -> Iterator[Case]:
+    """The regimes that are about values, at ``lengths``; half as many rows from a thousand elements on, and in any case
+    as many as give each regime this number of elements."""
     for regime in regimes_for(op):
-        for n in lengths:
-            if regime.fits(n) and regime.name not in OF_THEIR_OWN:
-                yield Case(op, dtype, regime.name, rows=rows if n < 1000 else rows // 2, n=n, seed=seed)
+        fitting = [n for n in lengths if regime.fits(n) and regime.name not in OF_THEIR_OWN]
+        enough = -(-elements // max(sum(fitting), 1))
+        for n in fitting:
+            yield Case(op, dtype, regime.name, rows=max(enough, rows if n < 1000 else rows // 2), n=n, seed=seed)
 
 
 def length_cases(op: str, dtype: str, longest: int = LENGTHS[-1], seed: int = 1) -> Iterator[Case]:

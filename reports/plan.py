@@ -31,8 +31,8 @@ QUICK_LONGEST = 129
 class Plan:
     """Filters and sizes of a report.
 
-    ``lengths`` and ``rows`` are of the regimes. ``lengths`` and ``longest`` row stand in for those of ``quick`` or not;
-    a baseline records all three.
+    ``lengths``, ``rows`` and the least number of ``elements`` are of the regimes. ``lengths`` and ``longest`` row stand
+    in for those of ``quick`` or not; a baseline records lengths, longest row and rows.
 
     Raises:
         ValueError: a dtype or regime that does not exist.
@@ -47,6 +47,7 @@ class Plan:
     lengths: tuple[int, ...] = ()
     longest: int = 0
     rows: int = 8
+    elements: int = 0
 
     def __post_init__(self) -> None:
         lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)
@@ -72,7 +73,7 @@ class Plan:
 
     def _cases(self, op: str, dtype: str) -> Iterator[Case]:
         yield from chain(
-            regime_cases(op, dtype, self.lengths, self.seed, self.rows),
+            regime_cases(op, dtype, self.lengths, self.seed, self.rows, self.elements),
             length_cases(op, dtype, self.longest, seed=self.seed),
             special_cases(op, dtype, seed=self.seed),
             mask_cases(op, dtype, seed=self.seed),

@@ -12,6 +12,7 @@ from reports.tables import not_judged
 
 FILES = ("measurements.csv", "summary.csv", "summary.md", "environment.json")
 PAGE = "report.html"
+ATLAS = ("atlas.md", "atlas.csv")
 MD_COLUMNS = ["op", "impl", "dtype", "max_ulp", "max_row_ulp", "misrounded_share", "bound_used", "outcome", "reason"]
 
 
@@ -27,7 +28,7 @@ def writable_folder(path: str) -> Path:
         probe.unlink()
     except OSError as error:
         raise ValueError(f"cannot write to --out {path}: {error.strerror or error} (give a folder you own)") from None
-    for file in map(folder.joinpath, (*FILES, PAGE)):
+    for file in map(folder.joinpath, (*FILES, PAGE, *ATLAS)):
         if file.exists() and not (file.is_file() and os.access(file, os.W_OK)):
             raise ValueError(f"cannot write to --out {path}: {file.name} there is no file that can be overwritten")
     return folder

@@ -180,10 +180,10 @@ def test_contracts():
 
 def test_without_a_device_it_is_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(libraries.EXTRAS, "cupy", ("numpy",))
-    monkeypatch.setattr(libraries, "cuda_devices", lambda: 0)
+    monkeypatch.setattr(libraries, "cuda_devices", lambda: ())
     assert absent("cupy+cuda") == "no CUDA device: NVIDIA's driver finds none here"
     assert absent("cupy") is None
-    monkeypatch.setattr(libraries, "cuda_devices", lambda: 1)
+    monkeypatch.setattr(libraries, "cuda_devices", lambda: ("a GPU",))
     assert absent("cupy+cuda") is None
 
 

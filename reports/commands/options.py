@@ -81,7 +81,8 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "your own rows as the regime user_rows: every numeric array, its last axis the row; one-dimensional "
         "arrays named weight and bias go with rows of their length",
     )
-    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="draw other rows (default 0)")
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="draw other rows (default 0)")
+    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="processes that share the work (default 1)")
     parser.add_argument("--quick", action="store_true", help="float32 and short rows only: about ten seconds")
 
 
@@ -103,6 +104,7 @@ def plan(options: argparse.Namespace) -> Plan:
         seed=options.seed,
         quick=options.quick,
         blocks=blocks(options),
+        elements=options.elements,
     )
 
 
@@ -112,7 +114,7 @@ def replay_options(options: argparse.Namespace) -> str:
     return shlex.join(words + (["--data", options.data] if options.data is not None else []))
 
 
-def _seed(text: str) -> int:
+def count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)

@@ -5,15 +5,16 @@ import argparse
 from rich.console import Console
 from rich.markup import escape
 
+from reports.atlas import all_bits, cells, write_atlas
 from reports.commands import OK, Action
-from reports.commands.options import add_filters, add_selection, plan, replay_options, running
+from reports.commands.options import add_filters, add_selection, count, plan, replay_options, running
 from reports.console import print_summary
 from reports.environment import environment
 from reports.evidence import Evidence
 from reports.page.render import Page, write_page
 from reports.run import measure
 from reports.tables import summary, table
-from reports.write import FILES, PAGE, writable_folder, write_report
+from reports.write import ATLAS, FILES, PAGE, writable_folder, write_report
 
 SUMMARY = "measure implementations: tables, a summary, replay lines"
 
@@ -21,6 +22,10 @@ SUMMARY = "measure implementations: tables, a summary, replay lines"
 def configure(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_filters(parser)
+    parser.add_argument("--elements", type=count, default=0, metavar="N", help="as many rows as give each regime N")
+    parser.add_argument(
+        "--atlas", action="store_true", help="also atlas.md and atlas.csv: every cell, and whose bits hold"
+    )
     parser.add_argument("--out", default="results", metavar="DIR", help="where the files go (default: results)")
 
 
@@ -33,7 +38,8 @@ def prepare(options: argparse.Namespace) -> Action:
     def report(console: Console) -> int:
         evidence = Evidence()
         with running(options) as runner:
-            measurements, ended_by = measure(planned, runner, console, evidence)
+            measurements, ended_by = measure(planned, runner, console, evidence, options.jobs)
+            told = all_bits(planned, runner, options.jobs) if options.atlas and ended_by is None else None
         if measurements:
             measured = table(measurements)
             summed = summary(measured)
@@ -41,8 +47,10 @@ def prepare(options: argparse.Namespace) -> Action:
             faulty = frozenset(i.id for i in planned.implementations if i.contract.known_faulty)
             write_report(folder, measured, summed, here)
             why_not = write_page(folder, Page(measured, summed, evidence, here, faulty, replay_options(options)))
+            if options.atlas:
+                write_atlas(folder, cells(planned, measured, told), here)
             print_summary(console, measured, summed, set(faulty))
-            written = ", ".join(FILES if why_not else (*FILES, PAGE))
+            written = ", ".join((*FILES, *([] if why_not else [PAGE]), *(ATLAS if options.atlas else ())))
             console.print(f"Written to {escape(str(folder))}: {written}", highlight=False)
             if why_not:
                 console.print(f"[yellow]{escape(why_not)}[/]", highlight=False)
