@@ -32,7 +32,8 @@ def print_summary(console: Console, measured: pd.DataFrame, summed: pd.DataFrame
     for op, group in summed.groupby("op", sort=False):
         table = Table(title=str(op), title_justify="left", title_style="bold", header_style="dim", box=None)
         for column, heading in _HEADINGS.items():
-            table.add_column(heading, justify="right" if group[column].dtype.kind == "f" else "left")
+            numbers = group[column].dtype.kind == "f"
+            table.add_column(heading, justify="right" if numbers else "left", overflow="fold")
         for row in group.itertuples():
             table.add_row(*(_cell(row, column, known_faulty) for column in _HEADINGS))
         console.print(table)
