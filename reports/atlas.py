@@ -97,14 +97,16 @@ def lines(whole: pd.DataFrame, environment: dict[str, Any]) -> Iterator[str]:
     yield "# Atlas"
     yield ""
     yield f"Written by `trueulp report --atlas` on {_machine(environment)}."
+    yield (
+        f"Every figure is in [{ATLAS[1]}]({ATLAS[1]}). {len(run):,} of {len(whole):,} cells (operator x implementation "
+        f"x dtype x regime) were judged, {int((run['elements'] >= 10**6).sum()):,} of them on a million elements of x "
+        "or more; the lengths, specials, masks and recorded rows are fewer."
+    )
     yield ""
     yield (
-        f"Every figure is in [{ATLAS[1]}]({ATLAS[1]}). {len(run):,} of {len(whole):,} cells (operator x implementation x dtype x regime) were run, of "
-        f"{int(run['elements'].min()) if len(run) else 0:,} to {int(run['elements'].max()) if len(run) else 0:,} "
-        f"elements of x; {(run['elements'] >= 10**6).sum():,} of them of a million or more. Errors are in ULPs "
-        "against certified values: **max** of one result in its own, **row** in those of the row's largest result. "
-        "Under a regime stands the row's; **!** marks a cell that is over its bound or has a wrong special value. "
-        "Runs and batches: whether 32 runs, and batches of 1 to 257 rows, give the same bits."
+        "Errors are in ULPs against certified values: **max** of one result in its own, **row** in those of the row's "
+        "largest result, which also stands under each regime; **!** marks a cell that is over its bound or has a wrong "
+        "special value. Runs and batches: whether 32 runs, and batches of 1 to 257 rows, give the same bits."
     )
     for op, of_op in whole.groupby("op", sort=False):
         yield from ("", f"## {op}", "")

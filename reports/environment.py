@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from gpu_impls.libraries import cuda_devices
-from oracles.arithmetics import ARITHMETICS, BEST
+from oracles.arithmetics import ARITHMETICS, BEST, VECTORISED
 from reports import __version__
 
 PACKAGES = (
-    "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "pandas", "hypothesis", "bokeh",
+    "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "crival", "pandas", "hypothesis", "bokeh",
     "scipy", "torch", "triton", "jax", "jaxlib", "jax-cuda13-plugin", "cupy-cuda13x", "onnxruntime", "onnx",
     "transformers",
 )  # fmt: skip
@@ -30,7 +30,7 @@ def environment() -> dict[str, Any]:
         "gpus": list(cuda_devices()),
         "nvidia_driver": driver(),
         "packages": {name: version(name) for name in PACKAGES},
-        "arithmetics": sorted(ARITHMETICS),
+        "arithmetics": sorted({*ARITHMETICS, *([VECTORISED.name] if VECTORISED else [])}),
         "transcendental_ground": str(BEST.ground),
         "probes": probes(),
     }

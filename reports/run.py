@@ -1,6 +1,7 @@
 """Carrying out a plan: every case, every implementation, with progress, keeping what was measured when interrupted."""
 
 from dataclasses import replace
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -28,7 +29,7 @@ def measure(
     parts: list[Partial] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
-        shared(_stand, units, runner, jobs) as results,
+        shared(partial(_stand, plan), units, runner, jobs) as results,
         Progress(*columns, console=console, transient=True) as progress,
     ):
         task = progress.add_task("measuring".ljust(44), total=len(units))
@@ -46,15 +47,16 @@ def measure(
 
 
 def _stand(
-    unit: tuple[Case, list[Implementation]], runner: Runner
+    plan: Plan, unit: tuple[Case, list[Implementation]], runner: Runner
 ) -> tuple[list[Partial], Evidence, BaseException | None]:
     """Everybody who stands the case, judged; what ended it early comes with what was judged until then."""
     case, implementations = unit
     case = replace(case)  # inputs and truths are kept with this one, and go with it
     parts, evidence = [], Evidence()
     try:
+        truths = plan.truths(case)
         for implementation in implementations:
-            judged = verdict(implementation, case, runner)
+            judged = verdict(implementation, case, runner, truths)
             made = partials(judged)
             evidence.note(judged, made)
             parts += made

@@ -1,5 +1,6 @@
 """The atlas: every cell of the plan is there, what was not run is said, and several jobs give the same files as one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -93,13 +94,13 @@ def test_files_hold_every_cell(whole: pd.DataFrame, tmp_path: Path):
     assert row.count(" !") == 1  # doubled alone is over its bound
 
 
-def test_elements_is_what_every_regime_gets_at_least():
-    plan = Plan(PLAN.implementations, ("float32",), ("standard_normal", "near_ties"), lengths=(3, 33), elements=1000)
-    sizes: dict[str, int] = {}
-    for case, _ in plan.units():
-        sizes[case.regime] = sizes.get(case.regime, 0) + case.rows * case.n
-    assert sizes.keys() == {"standard_normal", "near_ties"}
-    assert all(1000 <= size < 1000 + 36 for size in sizes.values())
+def test_at_size_the_usual_cases_are_there_too():
+    sized = Plan(PLAN.implementations, ("float32",), lengths=(33,), rows=100, at_size=True)
+    both = replace(sized, usual_too=True)
+    usual = {"lengths", "specials", "masks", "real_rows"}
+    regimes, more = ({case.regime for case, _ in plan.units()} for plan in (sized, both))
+    assert more - regimes == usual
+    assert {case.id for case, _ in sized.units()} < {case.id for case, _ in both.units()}
 
 
 def test_several_jobs_write_what_one_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

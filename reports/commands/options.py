@@ -81,9 +81,24 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "your own rows as the regime user_rows: every numeric array, its last axis the row; one-dimensional "
         "arrays named weight and bias go with rows of their length",
     )
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="draw other rows (default 0)")
-    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="processes that share the work (default 1)")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="draw other rows (default 0)")
+    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes that share the work (default 1)")
     parser.add_argument("--quick", action="store_true", help="float32 and short rows only: about ten seconds")
+
+
+def add_size(parser: argparse.ArgumentParser) -> None:
+    """Production sizes."""
+    parser.add_argument(
+        "--length", action="append", default=[], type=_count, metavar="N", help="every regime, at this length only"
+    )
+    parser.add_argument(
+        "--rows", type=_count, metavar="N", help="every regime, with so many rows; in cases that fit into memory"
+    )
+    parser.add_argument(
+        "--no-escalation",
+        action="store_true",
+        help="evaluate nothing twice: faster where much is left open (float64), with ranges of misrounded results",
+    )
 
 
 def add_data(parser: argparse.ArgumentParser, purpose: str) -> None:
@@ -98,13 +113,16 @@ def blocks(options: argparse.Namespace) -> tuple[Block, ...]:
 def plan(options: argparse.Namespace) -> Plan:
     """What these options ask to be measured."""
     return Plan(
+        lengths=tuple(options.length),
+        rows=options.rows or Plan.rows,
+        at_size=bool(options.length or options.rows),
+        escalate=not options.no_escalation,
         implementations=tuple(select(options)),
         dtypes=tuple(options.dtype),
         regimes=tuple(options.regime),
         seed=options.seed,
         quick=options.quick,
         blocks=blocks(options),
-        elements=options.elements,
     )
 
 
@@ -114,7 +132,15 @@ def replay_options(options: argparse.Namespace) -> str:
     return shlex.join(words + (["--data", options.data] if options.data is not None else []))
 
 
-def count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+def _seed(text: str) -> int:
+    return _whole(text, least=0)
+
+
+def _count(text: str) -> int:
+    return _whole(text, least=1)
+
+
+def _whole(text: str, least: int) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
     return int(text)

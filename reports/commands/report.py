@@ -1,13 +1,14 @@
 """``trueulp report``: measure implementations, and tell."""
 
 import argparse
+from dataclasses import replace
 
 from rich.console import Console
 from rich.markup import escape
 
 from reports.atlas import all_bits, cells, write_atlas
 from reports.commands import OK, Action
-from reports.commands.options import add_filters, add_selection, count, plan, replay_options, running
+from reports.commands.options import add_filters, add_selection, add_size, plan, replay_options, running
 from reports.console import print_summary
 from reports.environment import environment
 from reports.evidence import Evidence
@@ -22,7 +23,7 @@ SUMMARY = "measure implementations: tables, a summary, replay lines"
 def configure(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_filters(parser)
-    parser.add_argument("--elements", type=count, default=0, metavar="N", help="as many rows as give each regime N")
+    add_size(parser)
     parser.add_argument(
         "--atlas", action="store_true", help="also atlas.md and atlas.csv: every cell, and whose bits hold"
     )
@@ -30,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(options: argparse.Namespace) -> Action:
-    planned = plan(options)
+    planned = replace(plan(options), usual_too=options.atlas)
     if not any(True for _ in planned.units()):
         raise ValueError("nothing to measure: no implementation selected takes these dtypes, regimes and lengths")
     folder = writable_folder(options.out)
