@@ -50,8 +50,11 @@ def summary_markdown(measured: pd.DataFrame, summed: pd.DataFrame) -> str:
     failing = summed[summed["fails"] > 0]
     if len(failing):
         parts += ["## Failures", ""]
+        details = measured.drop_duplicates(["impl", "worst_case"]).set_index(["impl", "worst_case"])["detail"]
         for row in failing.itertuples():
-            where = f"{row.op} {markdown_cell(row.impl)} {row.dtype}: {row.reason} in {row.worst_regime}"
+            detail = details.get((row.impl, row.worst_case), "")
+            told = f"{row.reason} ({markdown_cell(detail)})" if detail else row.reason
+            where = f"{row.op} {markdown_cell(row.impl)} {row.dtype}: {told} in {row.worst_regime}"
             parts += [f"- {where}: `trueulp replay {row.worst_case}`"]
         parts += [""]
     undone = not_judged(measured)

@@ -190,7 +190,7 @@ def test_without_a_device_it_is_said(monkeypatch: pytest.MonkeyPatch):
 def nvcc() -> str:
     found = shutil.which("nvcc")
     if found is None:
-        pytest.skip("nvcc is not on the PATH: apt install nvidia-cuda-toolkit, or CUDA's own packages")
+        pytest.skip("nvcc is not on the PATH: pip install nvidia-cuda-nvcc, as .ci/run does, or CUDA's own packages")
     return found
 
 
