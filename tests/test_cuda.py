@@ -169,7 +169,7 @@ def test_every_kernel_is_registered_or_told_why_not():
 
 def test_out_may_be_x(launched: list[tuple[Kernel, int]]):
     assert softmax.three_pass(ROWS, out=ROWS) is ROWS
-    assert masked_arguments(ROWS, None, ROWS, (4, 5), "float32")[0] is ROWS
+    assert masked_arguments(ROWS, None, ROWS, axes=2)[0] is ROWS
 
 
 def test_the_fused_kernels_arguments_are_checked(launched: list[tuple[Kernel, int]]):
