@@ -81,7 +81,8 @@ def call(
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a kernel may raise anything; that is its outcome, not ours
-        return Run(reason=Reason.RAISED, detail=_told(error))
+        told = _told(error)
+        return Run(reason=Reason.CRASHED if backend.ruined_by(told) else Reason.RAISED, detail=told)
     outputs = tuple(g.buffer for g in guarded) or returned
     problem = _input_changed(inputs, arrays) or _wrong_outputs(outputs, expected) or _wrong_buffers(guarded, returned)
     if problem:
@@ -96,14 +97,17 @@ def _hand_over(
     parameters: Mapping[str, float],
     guarded: list["Guarded"],
 ) -> tuple[Any, ...]:
-    """Call it with the backend's arrays, and turn what it returns into ours; None stays, all else is foreign."""
-    native = {name: backend.to_native(a) for name, a in arrays.items()}
-    keywords: dict[str, Any] = {k: v for k, v in native.items() if k != "x"}
+    """Call it with the backend's arrays, bring back what it did to them, and turn what it returns into ours; None
+    stays, all else is foreign."""
+    lent = {name: backend.lend(a) for name, a in arrays.items()}
+    buffers = [backend.lend(g.buffer) for g in guarded]
+    keywords: dict[str, Any] = {k: v.native for k, v in lent.items() if k != "x"}
     keywords |= {k: v for k, v in parameters.items() if k in implementation.parameters}
-    if guarded:
-        buffers = tuple(backend.to_native(g.buffer) for g in guarded)
-        keywords["out"] = buffers[0] if len(buffers) == 1 else buffers
-    result = implementation.function(native["x"], **keywords)
+    if buffers:
+        keywords["out"] = buffers[0].native if len(buffers) == 1 else tuple(b.native for b in buffers)
+    result = implementation.function(lent["x"].native, **keywords)
+    for handed in (*lent.values(), *buffers):
+        handed.bring_back()
     returned = result if isinstance(result, tuple) else (result,)
     ours = [backend.to_numpy(r) for r in returned]
     return tuple(Foreign(r) if o is None and r is not None else o for r, o in zip(returned, ours, strict=True))

@@ -3,6 +3,8 @@
 Listing and collecting need names and contracts alone, and PyTorch, JAX and transformers take seconds to import.
 """
 
+import ctypes
+import functools
 import importlib
 import importlib.util
 from collections.abc import Callable
@@ -14,17 +16,36 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "scipy": ("scipy",),
     "torch": ("torch",),
     "jax": ("jax",),
+    "cupy": ("cupy",),
     "onnx": ("onnxruntime", "onnx"),
     "transformers": ("transformers", "torch"),
 }
 
 
-def absent(extra: str) -> str | None:
-    """What to install for ``extra``, in words; None where it is all here."""
+def absent(need: str) -> str | None:
+    """What is missing of ``need``, in words; None where all is here. An extra, or one on a GPU: ``cupy+cuda``."""
+    extra, _, device = need.partition("+")
     for library in EXTRAS.get(extra, (extra,)):
         if importlib.util.find_spec(library) is None:
             return f"{library} is not installed: pip install 'trueulp[{extra}]'"
-    return None
+    return "no CUDA device: NVIDIA's driver finds none here" if device and not cuda_devices() else None
+
+
+@functools.cache
+def cuda_devices() -> tuple[str, ...]:
+    """Names of the GPUs. Asks the driver itself: no library need be imported, and no context is made."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return ()
+    count, name = ctypes.c_int(0), ctypes.create_string_buffer(256)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return ()
+    return tuple(
+        name.value.decode(errors="replace")
+        for device in range(count.value)
+        if not driver.cuDeviceGetName(name, len(name), device)
+    )
 
 
 class Library:

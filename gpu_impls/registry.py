@@ -19,14 +19,19 @@ from gpu_impls.libraries import absent
 from oracles.catalogue import operator_named
 from oracles.operator import Operator
 
-# Modules that register our own implementations, and the extra (gpu_impls.libraries) that brings what each needs.
+# Modules that register our own implementations, and what each needs (gpu_impls.libraries.absent).
 BUILT_IN = {
     **{f"gpu_impls.numpy.{op}": "numpy" for op in (
         "sum", "mean", "var", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "layer_norm",
     )},
+    **{f"gpu_impls.cuda.{op}": "cupy+cuda" for op in (
+        "sum", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "layer_norm", "faulty",
+    )},
     "gpu_impls.adapters.numpy": "numpy",
     **{f"gpu_impls.adapters.{extra}": extra for extra in ("scipy", "torch", "jax", "transformers")},
     "gpu_impls.adapters.onnxruntime": "onnx",
+    "gpu_impls.adapters.cupy": "cupy+cuda",
+    **{f"gpu_impls.adapters.{extra}_cuda": f"{extra}+cuda" for extra in ("torch", "jax", "transformers")},
 }  # fmt: skip
 
 
@@ -63,13 +68,16 @@ _REGISTRY: dict[tuple[str, str], Implementation] = {}
 _FILES: dict[Path, list[Implementation]] = {}
 
 
-def implementation(op: str, *, dtypes: tuple[str, ...], name: str | None = None, **claims: Any) -> Callable[..., Any]:
+def implementation(
+    op: str, *, dtypes: tuple[str, ...], name: str | None = None, origin: str | None = None, **claims: Any
+) -> Callable[..., Any]:
     """Register the decorated function as an implementation of ``op``. Returns the function unchanged.
 
     Args:
         op: an operator of ``oracles.catalogue``.
         dtypes: storage formats it takes and returns.
         name: unique per operator; the function's own name by default.
+        origin: the module of ours that registers it, where that is not the function's own.
         claims: see :class:`gpu_impls.contract.Contract`.
 
     Raises:
@@ -80,13 +88,13 @@ def implementation(op: str, *, dtypes: tuple[str, ...], name: str | None = None,
     agreed = contract(dtypes, **claims)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        module = getattr(function, "__module__", None) or ""
-        origin = module if module.startswith(f"{__package__}.") else None
+        module = origin or getattr(function, "__module__", None) or ""
+        found_in = module if module.startswith(f"{__package__}.") else None
         called = name or getattr(function, "__name__", None)
         if not called:
             raise ValueError(f"{function!r} has no name of its own: give it one with name=")
         _require_callable_with(operator, called, function)
-        made = Implementation(op, called, function, agreed, origin)
+        made = Implementation(op, called, function, agreed, found_in)
         if (op, made.name) in _REGISTRY:
             raise ValueError(f"{op} already has an implementation named {made.name!r}: give this one another name=")
         _REGISTRY[op, made.name] = made
@@ -131,10 +139,10 @@ def implementations(ops: tuple[str, ...] = (), patterns: tuple[str, ...] = ()) -
 
 
 def load_built_in() -> dict[str, str]:
-    """Import our own modules whose library is there; the others come back with what brings them."""
+    """Import our own modules for which all is there; the others come back with what is missing."""
     missing = {}
-    for module, extra in BUILT_IN.items():
-        reason = absent(extra)
+    for module, need in BUILT_IN.items():
+        reason = absent(need)
         if reason is None:
             importlib.import_module(module)
         else:

@@ -42,6 +42,14 @@ def stride0(x: Array) -> Array:
     return np.broadcast_to(np.array(x[:1]), x.shape)
 
 
+def offset(x: Array) -> Array:
+    """Contiguous, but one element past where memory begins: too near for loads of several elements at once."""
+    memory = np.full(x.size + 1, np.nan, dtype=x.dtype)
+    view: Array = memory[1:].reshape(x.shape)
+    view[...] = x
+    return view
+
+
 def misaligned(x: Array) -> Array:
     """Contiguous, but one byte past an aligned address."""
     memory = np.zeros(x.nbytes + 1, dtype=np.uint8)
@@ -56,5 +64,6 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "transposed": transposed,
     "reversed": reversed_,
     "stride0": stride0,
+    "offset": offset,
     "misaligned": misaligned,
 }

@@ -12,7 +12,7 @@ from oracles.formats import FORMATS
 REFUSED = {
     "unknown-keyword": ({"sumation": "tree"}, ("unknown keyword sumation", "expected some of name, backend", "shift")),
     "two-unknown-keywords": ({"b": 1, "a": 2}, ("unknown keyword a, b",)),
-    "backend": ({"backend": "cupy"}, ("backend='cupy'", "expected one of 'numpy', 'torch', 'jax'")),
+    "backend": ({"backend": "tpu"}, ("backend='tpu'", "expected one of 'numpy', 'torch', 'jax', 'cupy'")),
     "accumulate": ({"accumulate": "float8"}, ("unknown dtype 'float8'", "float16, bfloat16, float32, float64")),
     "masked_row": ({"masked_row": "one"}, ("masked_row='one'", "expected one of 'zero', 'nan'")),
     "subnormals": ({"subnormals": "daz"}, ("subnormals='daz'", "expected one of 'keep', 'flush'")),

@@ -52,6 +52,7 @@ def test_memory_is_as_promised(fmt: Format):
         "transposed": (k, 4 * k),
         "reversed": (-7 * k, -k),
         "stride0": (0, k),
+        "offset": (7 * k, k),
         "misaligned": (7 * k, k),
     }
     assert [name for name, view in views.items() if not view.flags.aligned] == ["misaligned"]

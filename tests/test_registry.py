@@ -105,7 +105,10 @@ def test_a_missing_library_is_reported_in_words(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_built_in_can_run_here():
-    assert {BUILT_IN[module] for module in load_built_in()} <= {"torch", "jax", "onnx", "transformers"}
+    optional = {"torch", "jax", "onnx", "transformers"}
+    assert {BUILT_IN[module] for module in load_built_in()} <= optional | {
+        f"{extra}+cuda" for extra in (*optional, "cupy")
+    }
     assert {module.rpartition(".")[2] for module in BUILT_IN} >= set(OPERATORS)
 
 

@@ -26,8 +26,8 @@ llama: Any = Library("transformers.models.llama.modeling_llama")
     source="transformers",
 )
 def llama_rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
-    """LlamaRMSNorm(n, eps) in x's dtype, with this weight, or the ones it is made with. It has no bias."""
-    norm = llama.LlamaRMSNorm(x.shape[-1], eps).to(x.dtype)
+    """LlamaRMSNorm(n, eps) in x's dtype, on its device, with this weight or ones. It has no bias."""
+    norm = llama.LlamaRMSNorm(x.shape[-1], eps).to(x)
     if weight is not None:
         norm.weight = torch.nn.Parameter(weight)
     with torch.no_grad():
