@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from faulty import row_case
 from gpu_impls.call import Run, Runner, call
 from gpu_impls.isolation import Isolated
 from gpu_impls.registry import implementations
+from reports.cli import main
 from reports.sharing import shared
 
 ITEMS = list(range(20))
@@ -57,3 +59,17 @@ def test_every_worker_has_a_child_of_its_own():
         with shared(total, ITEMS, runner, 3) as results:
             assert dict(results) == {item: item + 1.0 for item in ITEMS}
         assert total(5, runner) == 6.0
+
+
+def test_a_baseline_is_the_same_by_one_job_and_by_several(tmp_path: Path):
+    chosen = ("gate", "--update", "--quick", "--op", "max", "--impl", "propagating")
+    for jobs in ("1", "2"):
+        assert main([*chosen, "--baseline", str(tmp_path / jobs), "--jobs", jobs]) == 0
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_jobs_have_to_be_a_number_of_them(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "--jobs", "0"])
+    assert ended.value.code == 2
+    assert "'0' is not a whole number from 1 on" in capsys.readouterr().err
