@@ -6,6 +6,7 @@ the norms weights, biases and other eps.
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from oracles.catalogue import operator_named
 from properties.case import Case
@@ -23,6 +24,8 @@ OF_THEIR_OWN = ("lengths", "specials", "masks")
 REGIME_LENGTHS = (3, 10, 33, 300)
 MASK_LENGTHS = (1, 9, 64, 300)
 SPECIAL_LENGTHS = (1, 2, 5, 33, 70)
+# Elements of one case of production size: its truth and its judgement take some 200 bytes each.
+BLOCK = 2**19
 EPS = {"rms_norm": (1e-6, 0.0, 1e-5, 1.0), "layer_norm": (1e-5, 1e-12, 0.0, 1.0)}
 
 
@@ -52,6 +55,14 @@ def regime_cases(op: str, dtype: str, lengths: tuple[int, ...], seed: int = 0, r
         for n in lengths:
             if regime.fits(n) and regime.name not in OF_THEIR_OWN:
                 yield Case(op, dtype, regime.name, rows=rows if n < 1000 else rows // 2, n=n, seed=seed)
+
+
+def sized_cases(op: str, dtype: str, lengths: tuple[int, ...], rows: int, seed: int = 0) -> Iterator[Case]:
+    """The same regimes with any number of rows: in cases that fit into memory, each a draw of its own."""
+    for case in regime_cases(op, dtype, lengths):
+        step = max(1, BLOCK // case.n)
+        for k, start in enumerate(range(0, rows, step)):
+            yield replace(case, rows=min(step, rows - start), seed=(seed << 20) + k)
 
 
 def length_cases(op: str, dtype: str, longest: int = LENGTHS[-1], seed: int = 1) -> Iterator[Case]:

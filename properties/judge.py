@@ -82,6 +82,11 @@ class Judgement:
         return hashlib.sha256(self.expectation.fmt.bits(self.computed).tobytes()).hexdigest()[:16]
 
     @property
+    def rounding_open(self) -> Flags:
+        """Finite results where the truth leaves open which value is the correctly rounded one."""
+        return ~np.isnan(self.errors) & ~self.expectation.truth.decided
+
+    @property
     def failed(self) -> Flags:
         return (self.special | self.over) & self.expectation.judged
 
@@ -168,6 +173,7 @@ def judge(computed: Array, e: Expectation) -> Judgement:
             used = errors / e.max_ulp
             over, undecided = number & (errors > e.max_ulp), np.zeros_like(number)
         errors = np.where(number, errors, np.nan).astype(np.float64)
+        off = fmt.bits(computed + fmt.dtype.type(0)) != fmt.bits(e.truth.rounded + fmt.dtype.type(0))
         used = np.where(number & e.judged, used, np.nan).astype(np.float64)
     return Judgement(
         computed=computed,
@@ -176,7 +182,7 @@ def judge(computed: Array, e: Expectation) -> Judgement:
         errors=errors,
         row_errors=errors * _row_share(exact, fmt),
         used=used,
-        misrounded=number & (fmt.bits(computed + fmt.dtype.type(0)) != fmt.bits(e.truth.rounded + fmt.dtype.type(0))),
+        misrounded=number & off & e.truth.decided,
         special=special,
         over=over,
         undecided=undecided,

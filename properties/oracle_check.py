@@ -15,6 +15,7 @@ from gpu_impls.call import Run, Runner, call
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
 from oracles.operator import Inputs
+from oracles.truth import Truth
 from properties.case import Case, explicit_case
 from properties.explain import story
 from properties.finding import Finding
@@ -80,12 +81,21 @@ def without_hidden(case: Case, row: int) -> Case:
     return explicit_case(case.op, case.dtype, case.regime, {"x": x}, case.eps)
 
 
-def verdict(implementation: Implementation, case: Case, runner: Runner = call, **how: Any) -> Verdict:
-    """Run ``implementation`` on ``case`` and judge what comes out. ``how`` goes to the runner (arrange, with_out)."""
+def verdict(
+    implementation: Implementation,
+    case: Case,
+    runner: Runner = call,
+    truths: tuple[Truth, ...] | None = None,
+    **how: Any,
+) -> Verdict:
+    """Run ``implementation`` on ``case`` and judge what comes out, by the case's truths or the ones given.
+
+    ``how`` goes to the runner (arrange, with_out).
+    """
     run = runner(implementation, case.inputs, **how)
     if run.reason is not None:
         return Verdict(implementation, case, run, (), runner)
-    expectations = expect(case.operator, case.inputs, case.truths, implementation.contract)
+    expectations = expect(case.operator, case.inputs, truths or case.truths, implementation.contract)
     judgements = tuple(judge(o, e) for o, e in zip(run.outputs, expectations, strict=True))
     return Verdict(implementation, case, run, judgements, runner)
 

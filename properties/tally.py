@@ -56,6 +56,7 @@ class Tally:
     compared: int = 0
     numbers: int = 0
     misrounded: int = 0
+    roundings_open: int = 0
     special_mismatches: int = 0
     rows: int = 0
     rows_not_judged: int = 0
@@ -74,6 +75,7 @@ class Tally:
             compared=self.compared + other.compared,
             numbers=self.numbers + other.numbers,
             misrounded=self.misrounded + other.misrounded,
+            roundings_open=self.roundings_open + other.roundings_open,
             special_mismatches=self.special_mismatches + other.special_mismatches,
             rows=self.rows + other.rows,
             rows_not_judged=self.rows_not_judged + other.rows_not_judged,
@@ -130,6 +132,7 @@ def tally(judgement: Judgement, case_id: str) -> Tally:
         compared=int(judgement.compared.sum()),
         numbers=int(numbers.sum()),
         misrounded=int(judgement.misrounded.sum()),
+        roundings_open=int(judgement.rounding_open.sum()),
         special_mismatches=int(judgement.special.sum()),
         rows=len(unjudged),
         rows_not_judged=sum(reason is not None for reason in unjudged),

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from gpu_impls.outcome import Outcome
 from gpu_impls.registry import Implementation
-from oracles.arithmetics import BEST
+from oracles.arithmetics import BEST, VECTORISED
 from oracles.enclosure import Ground
 from reports.tables import not_judged
 from reports.write import format_cell
@@ -32,7 +32,8 @@ def print_summary(console: Console, measured: pd.DataFrame, summed: pd.DataFrame
     for op, group in summed.groupby("op", sort=False):
         table = Table(title=str(op), title_justify="left", title_style="bold", header_style="dim", box=None)
         for column, heading in _HEADINGS.items():
-            table.add_column(heading, justify="right" if group[column].dtype.kind == "f" else "left")
+            numbers = group[column].dtype.kind == "f"
+            table.add_column(heading, justify="right" if numbers else "left", overflow="fold")
         for row in group.itertuples():
             table.add_row(*(_cell(row, column, known_faulty) for column in _HEADINGS))
         console.print(table)
@@ -45,6 +46,9 @@ def print_summary(console: Console, measured: pd.DataFrame, summed: pd.DataFrame
     passed, failed = ((measured["outcome"] == o).sum() for o in (Outcome.PASS, Outcome.FAIL))
     elements = int(measured["elements"].sum())
     console.print(f"{len(measured)} measurements of {elements:,} results: {passed} pass, {failed} fail.")
+    arithmetics = measured.loc[measured["arithmetic"] != "", "arithmetic"].value_counts()
+    told = ", ".join(f"{str(name).replace(' ', ' and ')} ({count})" for name, count in arithmetics.items())
+    console.print(f"Exact values by {told or 'nobody'}.", highlight=False)
     print_ground(console)
 
 
@@ -74,7 +78,9 @@ def _print_failures(console: Console, summed: pd.DataFrame, known_faulty: set[st
 
 
 def print_ground(console: Console) -> None:
-    """Says so where exact values are not proved, and that this is slower."""
+    """Says so where exact values take long or are not proved, for want of a library."""
+    if VECTORISED is None:
+        console.print("[yellow]crival is not installed: every row goes the slow way. pip install crival[/]")
     if BEST.ground is not Ground.PROVED:
         console.print(
             "[yellow]python-flint is not installed: exp, log and sqrt come from mpmath at two precisions "

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from oracles.arithmetics import ARITHMETICS, BEST
+from oracles.arithmetics import ARITHMETICS, BEST, VECTORISED
 from reports import __version__
 
 PACKAGES = (
-    "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "pandas", "hypothesis", "bokeh",
+    "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "crival", "pandas", "hypothesis", "bokeh",
     "scipy", "torch", "jax", "jaxlib", "onnxruntime", "onnx", "transformers",
 )  # fmt: skip
 
@@ -25,7 +25,7 @@ def environment() -> dict[str, Any]:
         "processor": processor(),
         "cores": os.cpu_count(),
         "packages": {name: version(name) for name in PACKAGES},
-        "arithmetics": sorted(ARITHMETICS),
+        "arithmetics": sorted({*ARITHMETICS, *([VECTORISED.name] if VECTORISED else [])}),
         "transcendental_ground": str(BEST.ground),
         "probes": probes(),
     }

@@ -16,8 +16,10 @@ Key = tuple[str, str, str, str, str, int]
 class Measurement:
     """What one implementation did on all cases of one regime and length, for one output.
 
+    ``ground`` is the weakest that the exact values stand on, ``arithmetic`` names those that had a part in them.
     ULP columns are over finite comparisons; ``max_row_ulp`` is in ULPs of the row's largest exact output;
-    ``misrounded`` counts finite results that are not the correctly rounded ones; ``condition`` is the componentwise
+    finite results that are not the correctly rounded ones are at least ``misrounded`` and at most ``misrounded_high``
+    (they differ where the truth was left open on purpose); ``condition`` is the componentwise
     condition number at the largest error; ``bound_used`` the largest share of the allowed error (BOUNDS, section 0);
     ``worst_case`` the case and element to look at. Digests are of all input and output bits. ``levels`` has the mean
     error of every row, one character each (properties.tally), for the gate.
@@ -37,6 +39,7 @@ class Measurement:
     mean_ulp: float
     max_row_ulp: float
     misrounded: int
+    misrounded_high: int
     condition: float
     bound_used: float
     special_mismatches: int
@@ -45,6 +48,7 @@ class Measurement:
     reason: str
     coverage: str
     ground: Ground
+    arithmetic: str
     worst_case: str
     output_bits: str
     input_bits: str
@@ -62,6 +66,7 @@ class Partial:
     key: Key
     tally: Tally
     grounds: frozenset[Ground]
+    arithmetics: frozenset[str]
     output_bits: int
     input_bits: int
     detail: str
@@ -73,6 +78,7 @@ class Partial:
             self.key,
             self.tally | other.tally,
             self.grounds | other.grounds,
+            self.arithmetics | other.arithmetics,
             self.output_bits ^ other.output_bits,
             self.input_bits ^ other.input_bits,
             min(filter(None, (self.detail, other.detail)), default=""),
@@ -90,6 +96,7 @@ class Partial:
             mean_ulp=t.mean_ulp,
             max_row_ulp=t.max_row_ulp,
             misrounded=t.misrounded,
+            misrounded_high=t.misrounded + t.roundings_open,
             condition=t.largest.condition,
             bound_used=t.bound_used,
             special_mismatches=t.special_mismatches,
@@ -98,6 +105,7 @@ class Partial:
             reason=str(t.reason),
             coverage="sampled",
             ground=Ground.weakest(set(self.grounds)),
+            arithmetic=" ".join(sorted(self.arithmetics)),
             worst_case=t.worst.place,
             output_bits=f"{self.output_bits:016x}",
             input_bits=f"{self.input_bits:016x}",
@@ -117,12 +125,13 @@ def partials(verdict: Verdict) -> list[Partial]:
             judgement = verdict.judgements[k]
             output_bits = int(judgement.digest(), 16)
             counted = tally(judgement, case.id)
-            grounds = frozenset({judgement.expectation.truth.ground})
+            truth = judgement.expectation.truth
+            grounds, arithmetics = frozenset({truth.ground}), truth.arithmetics
         else:
             size = case.rows if output.per_row else case.rows * case.n
             counted = tally_without_result(size, case.rows, verdict.run.reason, case.id)
-            output_bits, grounds = 0, frozenset[Ground]()
-        made.append(Partial(key, counted, grounds, output_bits, input_bits, verdict.run.detail))
+            output_bits, grounds, arithmetics = 0, frozenset[Ground](), frozenset[str]()
+        made.append(Partial(key, counted, grounds, arithmetics, output_bits, input_bits, verdict.run.detail))
     return made
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 from gpu_impls.registry import Implementation
 from oracles.catalogue import operator_named
 from oracles.formats import FORMATS, format_named
+from oracles.truth import Truth, compute_truth
 from properties.battery import (
     affine_cases,
     block_case,
@@ -14,9 +15,10 @@ from properties.battery import (
     mask_cases,
     real_cases,
     regime_cases,
+    sized_cases,
     special_cases,
 )
-from properties.case import RECORDED, Case
+from properties.case import MOST_ELEMENTS, RECORDED, Case
 from properties.recorded import Block
 from properties.regimes import REGIMES
 
@@ -31,8 +33,9 @@ QUICK_LONGEST = 129
 class Plan:
     """Filters and sizes of a report.
 
-    ``lengths`` and ``rows`` are of the regimes. ``lengths`` and ``longest`` row stand in for those of ``quick`` or not;
-    a baseline records all three.
+    ``lengths`` and ``rows`` are of the regimes; ``at_size`` means these alone, whatever their size. Without
+    ``escalate`` nothing is evaluated twice: what whole arrays leave open stays open. ``lengths`` and ``longest`` row
+    stand in for those of ``quick`` or not; a baseline records all three.
 
     Raises:
         ValueError: a dtype or regime that does not exist.
@@ -47,6 +50,8 @@ class Plan:
     lengths: tuple[int, ...] = ()
     longest: int = 0
     rows: int = 8
+    at_size: bool = False
+    escalate: bool = True
 
     def __post_init__(self) -> None:
         lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)
@@ -58,6 +63,8 @@ class Plan:
         for name in self.regimes:
             if name not in known:
                 raise ValueError(f"unknown regime {name!r}: expected one of {', '.join(known)}")
+        if max(self.lengths) > MOST_ELEMENTS:
+            raise ValueError(f"rows of {max(self.lengths)} elements: expected at most {MOST_ELEMENTS:,}")
         if "user_rows" in self.regimes and not self.blocks:
             raise ValueError("regime user_rows needs rows: give an .npz file with --data")
 
@@ -70,7 +77,13 @@ class Plan:
                     if not self.regimes or case.regime in self.regimes:
                         yield case, takers
 
+    def truths(self, case: Case) -> tuple[Truth, ...]:
+        return case.truths if self.escalate else compute_truth(case.operator, case.inputs, escalate=False)
+
     def _cases(self, op: str, dtype: str) -> Iterator[Case]:
+        if self.at_size:
+            yield from sized_cases(op, dtype, self.lengths, self.rows, self.seed)
+            return
         yield from chain(
             regime_cases(op, dtype, self.lengths, self.seed, self.rows),
             length_cases(op, dtype, self.longest, seed=self.seed),

@@ -17,16 +17,17 @@ def measure(
 
     ``evidence``, where given, takes note of every verdict.
     """
-    units = list(plan.units())
+    total = sum(1 for _ in plan.units())
     parts: list[Partial] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("measuring", total=len(units))
+        task = progress.add_task("measuring", total=total)
         try:
-            for case, implementations in units:
+            for case, implementations in plan.units():  # drawn anew: inputs and truths go when their case is done
+                truths = plan.truths(case)
                 progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44))
                 for implementation in implementations:
-                    judged = verdict(implementation, case, runner)
+                    judged = verdict(implementation, case, runner, truths)
                     made = partials(judged)
                     if evidence is not None:
                         evidence.note(judged, made)

@@ -71,8 +71,8 @@ def _drop(*path: Any) -> Callable[[Any], None]:
     ("edit", "told"),
     [
         (_set("format", "glibc"), "format is 'glibc'"),
-        (_set("version", VERSION + 1), f"version is {VERSION + 1}: expected {VERSION}"),
-        (_set("version", 1), "version is 1: expected 2"),
+        (_set("version", VERSION + 1), f"version is {VERSION + 1}, of another trueulp: expected {VERSION}"),
+        (_set("version", 1), "version is 1, of another trueulp: expected 2"),
         (_set("version", True), "version is True"),
         (_drop("plan"), "'plan' is missing"),
         (_set("surprise", 1), "'surprise' is unknown"),

@@ -3,10 +3,14 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reporting import KERNELS, run
+
+from properties.suite import Result, Status, check
 
 HEAD = "import numpy as np\nfrom gpu_impls import implementation\n\n"
 RIGHT = """
@@ -48,6 +52,32 @@ def test_a_faulty_one_is_told_with_the_shortest_counterexample(tmp_path: Path, c
     printed = capsys.readouterr().out
     assert re.search(r"max-mine accuracy: over the bound", printed)
     assert re.search(rf"replay: trueulp replay max:float32:\w+:1x1:x=\w{{8}} --impl mine --impls {file}", printed)
+
+
+def test_what_was_found_before_ctrl_c_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(*arguments: Any) -> Iterator[Result]:
+        for result in check(*arguments):
+            yield result
+            if result.status is Status.BROKEN:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr("reports.commands.check.check", interrupted)
+    assert run("check", written(tmp_path, POSITIVE)) == 130
+    printed = capsys.readouterr()
+    assert "max-mine accuracy: over the bound" in printed.out
+    assert "replay: trueulp replay max:float32:" in printed.out
+    assert printed.err.splitlines() == ["trueulp: interrupted"]
+
+
+def test_every_dtype_has_its_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    both = RIGHT.replace('("float32",)', '("float32", "float64")')
+    assert run("check", written(tmp_path, both)) == 0
+    name, head, first, *_ = capsys.readouterr().out.splitlines()
+    assert name.strip() == "max-mine"
+    assert head.split() == ["property", "float32", "float64"]
+    assert first.split() == ["accuracy", "holds", "holds"]
 
 
 def test_what_is_declared_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -26,7 +26,7 @@ ISSUE = (
     .replace(" ", "")
     .split(",")
 )
-OURS = {"compared", "rows_not_judged", "detail"}
+OURS = {"compared", "misrounded_high", "rows_not_judged", "arithmetic", "detail"}
 
 
 def measured(implementation: Implementation, *cases: Case) -> Measurement:
@@ -188,9 +188,10 @@ def test_the_first_detail_in_order_of_text_is_kept():
     assert (details[0] | details[1] | details[2]).detail == "a"
 
 
-def test_the_weakest_ground_stands_for_all():
+def test_the_weakest_ground_stands_for_all_and_every_arithmetic_is_named():
     part = partials(verdict(made("sum", total), row_case("sum", [[1, 2]])))[0]
-    assert (part | replace(part, grounds=frozenset({Ground.MPMATH}))).finish().ground is Ground.MPMATH
+    both = part | replace(part, grounds=frozenset({Ground.MPMATH}), arithmetics=frozenset({"mpmath"}))
+    assert (both.finish().ground, both.finish().arithmetic) == (Ground.MPMATH, "double_words mpmath")
 
 
 @pytest.mark.parametrize("field", ["op", "regime", "n"])

@@ -3,9 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from reporting import run
 
+from reports import command_line
 from reports.write import FILES
 
 SMALL = "--quick --op max --impl propagating --regime near_ties"
@@ -33,6 +36,32 @@ def test_a_baseline_that_nobody_reads_about_is_written(tmp_path: Path):
 def test_a_baseline_in_no_folder_is_refused(tmp_path: Path):
     assert shell(f"trueulp gate {SMALL} --baseline nowhere/b.json --update", tmp_path) == 2
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["check {file}", "list --op max --impls {file}", "report {small} --impls {file} --out {folder}", "gate {duel}"],
+    ids=lambda command: command.split()[0],
+)
+def test_nothing_is_cut_where_the_terminal_is_narrow(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    class Narrow(command_line.Output):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options | {"width": 60})
+
+    monkeypatch.setattr(command_line, "Output", Narrow)
+    file, name = tmp_path / "mine.py", "minus_four_or_more_as_its_long_name_says"
+    file.write_text(
+        "import numpy as np\nfrom gpu_impls import implementation\n"
+        f"@implementation('max', dtypes=('float32', 'float64'))\ndef {name}(x):\n"
+        "    return np.maximum(x.max(axis=-1, initial=-np.inf), x.dtype.type(-4))\n"
+    )
+    small = "--quick --op max --regime far_below_zero"
+    duel = f"{small} --impls {file} --impl {name} --no-worse-than propagating"
+    words = command.format(file=file, folder=tmp_path / "out", small=small, duel=duel).split()
+    assert run(*words) in (0, 1)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in capsys.readouterr().out
 
 
 def test_the_baseline_of_an_installed_package_is_not_overwritten(

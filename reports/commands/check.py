@@ -44,26 +44,36 @@ def prepare(options: argparse.Namespace) -> Action:
         with running(options) as runner:
             results = []
             for implementation, dtype in pairs:
-                with console.status(f"{implementation.id} {dtype}"):
-                    results += check(implementation, dtype, runner)
+                with console.status(escape(f"{implementation.id} {dtype}")):
+                    for result in check(implementation, dtype, runner):
+                        print_finding(console, result)
+                        results.append(result)
         print_results(console, results)
         return BROKEN if any(r.status.fails for r in results) else OK
 
     return run
 
 
+def print_finding(console: Console, result: Result) -> None:
+    """The counterexample of a broken property, as soon as there is one."""
+    if result.finding is not None and result.status is Status.BROKEN:
+        console.print(result.finding.told_of(result.implementation), markup=False, highlight=False, soft_wrap=True)
+        console.print()
+
+
 def print_results(console: Console, results: list[Result]) -> None:
-    """The counterexamples first, then implementation x property: the verdict is the last thing on the screen."""
-    for result in results:
-        if result.finding is not None and result.status is Status.BROKEN:
-            console.print(result.finding.told_of(result.implementation), markup=False, highlight=False, soft_wrap=True)
-            console.print()
-    table = Table(box=None, header_style="dim")
-    for heading in ("implementation", "dtype", *PROPERTIES):
-        table.add_column(heading.replace("_", " "), no_wrap=heading == "implementation")
-    for (name, dtype), group in groupby(results, key=lambda r: (r.implementation.id, r.dtype)):
-        table.add_row(escape(name), dtype, *(f"[{_STYLE[r.status]}]{r.status}[/]" for r in group))
-    console.print(table)
+    """Property x dtype for each implementation: the verdict is the last thing on the screen."""
+    for name, group in groupby(results, key=lambda r: r.implementation.id):
+        found = {(r.property, r.dtype): r.status for r in group}
+        dtypes = list(dict.fromkeys(dtype for _, dtype in found))
+        table = Table(title=escape(name), title_justify="left", title_style="bold", box=None, header_style="dim")
+        for heading in ("property", *dtypes):
+            table.add_column(heading, overflow="fold")
+        for law in PROPERTIES:
+            statuses = [found[law, dtype] for dtype in dtypes]
+            table.add_row(law.replace("_", " "), *(f"[{_STYLE[status]}]{status}[/]" for status in statuses))
+        console.print(table)
+        console.print()
     broken = sum(r.status.fails for r in results)
     pairs = len({(r.implementation.id, r.dtype) for r in results})
     console.print(f"{broken} of {len(results)} properties broken, {pairs} (implementation, dtype) pairs checked.")

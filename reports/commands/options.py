@@ -85,6 +85,21 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="float32 and short rows only: about ten seconds")
 
 
+def add_size(parser: argparse.ArgumentParser) -> None:
+    """Production sizes."""
+    parser.add_argument(
+        "--length", action="append", default=[], type=_count, metavar="N", help="every regime, at this length only"
+    )
+    parser.add_argument(
+        "--rows", type=_count, metavar="N", help="every regime, with so many rows; in cases that fit into memory"
+    )
+    parser.add_argument(
+        "--no-escalation",
+        action="store_true",
+        help="evaluate nothing twice: faster where much is left open (float64), with ranges of misrounded results",
+    )
+
+
 def add_data(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument("--data", metavar="FILE.npz", help=purpose)
 
@@ -97,6 +112,10 @@ def blocks(options: argparse.Namespace) -> tuple[Block, ...]:
 def plan(options: argparse.Namespace) -> Plan:
     """What these options ask to be measured."""
     return Plan(
+        lengths=tuple(options.length),
+        rows=options.rows or Plan.rows,
+        at_size=bool(options.length or options.rows),
+        escalate=not options.no_escalation,
         implementations=tuple(select(options)),
         dtypes=tuple(options.dtype),
         regimes=tuple(options.regime),
@@ -113,6 +132,14 @@ def replay_options(options: argparse.Namespace) -> str:
 
 
 def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return _whole(text, least=0)
+
+
+def _count(text: str) -> int:
+    return _whole(text, least=1)
+
+
+def _whole(text: str, least: int) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
     return int(text)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from reports.commands import OK, Action
-from reports.commands.options import add_filters, add_selection, plan, replay_options, running
+from reports.commands.options import add_filters, add_selection, add_size, plan, replay_options, running
 from reports.console import print_summary
 from reports.environment import environment
 from reports.evidence import Evidence
@@ -21,6 +21,7 @@ SUMMARY = "measure implementations: tables, a summary, replay lines"
 def configure(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_filters(parser)
+    add_size(parser)
     parser.add_argument("--out", default="results", metavar="DIR", help="where the files go (default: results)")
 
 

@@ -95,5 +95,5 @@ def _no_constant(name: str) -> float:
 def _unusable(path: Path, problem: str) -> ValueError:
     return ValueError(
         f"baseline {path} is unusable: {problem} "
-        "(take it from git again, or move it away and make a new one with --update)"
+        "(move it away and make a new one with --update, from the kernels to compare with; or take it from git again)"
     )

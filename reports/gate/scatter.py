@@ -11,9 +11,11 @@ coin and the quotient has mean 0 and variance 1: beyond 3 is 1 in 740, whatever 
 
 Over eight draws of a quick float32 plan, a product with 1 / sum in the place of softmax's division, one more rounding,
 stood at 4.6 to 9.5 sigmas, the like of it in rms_norm at 9.8 to 11.8 and in layer_norm at 2.7 to 6.7. Of 240 runs with
-a sum in another order of the same depth (sum, softmax, logsumexp, both norms) none came above 2.5. An order that is of
-another accuracy is called worse or better: a sequential sum in softmax stood at 13.5 to 16.7. What hardly reaches the
-results passes: two more roundings of the sum inside of logsumexp stood at 0.7 to 3.1.
+a sum in another order of the same depth (sum, softmax, logsumexp, both norms) none came above 2.5. Of 144 in a plan
+with rows of 1025 (softmax, logsumexp, layer_norm) two came above 3, at 3.4, both in layer_norm, where the reversed sum
+stood at 1.5 on average: there the order matters a little. An order of another accuracy is called worse or better: a
+sequential sum in softmax stood at 13.5 to 16.7. What hardly reaches the results passes: two more roundings of the sum
+inside of logsumexp stood at 0.7 to 3.1.
 """
 
 import math
@@ -23,6 +25,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 
+from oracles.truth import SHARP
 from properties.tally import LEVELS, NO_LEVEL
 from reports.gate.schema import Row
 
@@ -86,7 +89,8 @@ class Metric:
 
 
 def _relative(before: float, after: float, tolerance: Tolerance) -> bool:
-    return after > before * (1 + tolerance.rise)
+    """What lies below the width of the truth's enclosures is no rise: another arithmetic may tell it differently."""
+    return after > max(before * (1 + tolerance.rise), SHARP)
 
 
 BOUND = Metric("bound used", lambda row: row.bound_used, _relative)

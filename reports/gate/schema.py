@@ -87,7 +87,7 @@ def decoded(document: Any) -> Baseline:
     if head["format"] != FORMAT:
         raise ValueError(f"format is {head['format']!r}: expected {FORMAT!r}")
     if head["version"] != VERSION or head["version"] is True:
-        raise ValueError(f"version is {head['version']!r}: expected {VERSION}, as this trueulp writes it")
+        raise ValueError(f"version is {head['version']!r}, of another trueulp: expected {VERSION}")
     if not isinstance(head["environment"], dict) or not isinstance(head["rows"], list):
         raise ValueError("environment or rows: expected an object and a list")
     plan = _record("plan", head["plan"], tuple(f.name for f in fields(Recipe)))
