@@ -35,6 +35,8 @@ class Contract:
         contiguous_only: strided x is not offered.
         summation: "lanes:T", "tree" or "compensated": depth of its sums, see ``oracles.bounds.depth``.
         cast: "before_weight" where the normalised row is rounded to storage before the weight (rms_norm).
+        through: a format that results are rounded to before they are rounded to storage ("float32" where a float64
+            result is cast to 16 bits by a library that goes that way).
         shift: "unfused" where x*c - m*c is computed from separately rounded products (softmax family).
         source: where the code comes from.
         deviates: property or regime -> reason: a known deviation; one that no longer happens fails.
@@ -56,6 +58,7 @@ class Contract:
     summation: str | None = None
     cast: str | None = None
     shift: str | None = None
+    through: str | None = None
     source: str = ""
     deviates: Mapping[str, str] = field(default_factory=dict)
     known_faulty: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +68,7 @@ class Contract:
             _of_its_kind(claim, getattr(self, claim))
         if not self.dtypes:
             raise ValueError(f"dtypes is empty: name at least one of {', '.join(FORMATS)}")
-        for name in (*self.dtypes, *self.max_ulp, *filter(None, [self.accumulate])):
+        for name in (*self.dtypes, *self.max_ulp, *filter(None, [self.accumulate, self.through])):
             format_named(name)
         _one_of("backend", self.backend, tuple(BACKENDS))
         _one_of("masked_row", self.masked_row, MASKED_ROW)
@@ -95,6 +98,7 @@ class Contract:
             summation=self.summation,
             cast_before_weight=self.cast == "before_weight",
             unfused_shift=self.shift == "unfused",
+            through=format_named(self.through) if self.through else None,
             bounded_domain=self.domain is not None,
         )
 
@@ -146,7 +150,9 @@ def _is_reasons(value: Any) -> bool:
 # The claims that are no choice among words: what they have to be, and what a message says is expected.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "dtypes": (lambda v: isinstance(v, tuple) and all(map(_is_text, v)), f"some of {', '.join(FORMATS)}"),
-    "accumulate": (lambda v: v is None or _is_text(v), f"None or one of {', '.join(FORMATS)}"),
+    **dict.fromkeys(
+        ("accumulate", "through"), (lambda v: v is None or _is_text(v), f"None or one of {', '.join(FORMATS)}")
+    ),
     "domain": (lambda v: v is None or _is_pair(v), "None or two numbers (lo, hi)"),
     "deterministic": (lambda v: isinstance(v, bool), "True or False"),
     "batch_invariant": (lambda v: isinstance(v, bool), "True or False"),

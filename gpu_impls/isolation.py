@@ -68,7 +68,7 @@ class Isolated:
         return run
 
     def _ask(self, implementation: Implementation, *arguments: Any) -> Run:
-        if self._child is None:
+        if self._child is None or self._child.parent != os.getpid():  # a fork of this process needs one of its own
             self._child = Child()
         where = (implementation.origin, implementation.op, implementation.name)
         if implementation.id not in self._child.loaded:
@@ -94,6 +94,7 @@ class Child:
     """One child process and the parent's end of its pipe."""
 
     def __init__(self) -> None:
+        self.parent = os.getpid()
         self.loaded: set[str] = set()
         self._ours, theirs = Pipe()
         self._process = subprocess.Popen(

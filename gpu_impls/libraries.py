@@ -34,15 +34,20 @@ def absent(need: str) -> str | None:
 
 
 @functools.cache
-def cuda_devices() -> int:
-    """How many GPUs the driver finds. Asks the driver itself: no library need be imported, no context is made."""
-    count = ctypes.c_int(0)
+def cuda_devices() -> tuple[str, ...]:
+    """Names of the GPUs. Asks the driver itself: no library need be imported, and no context is made."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return 0
-    failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
-    return 0 if failed else count.value
+        return ()
+    count, name = ctypes.c_int(0), ctypes.create_string_buffer(256)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return ()
+    return tuple(
+        name.value.decode(errors="replace")
+        for device in range(count.value)
+        if not driver.cuDeviceGetName(name, len(name), device)
+    )
 
 
 class Library:

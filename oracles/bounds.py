@@ -31,6 +31,7 @@ class ErrorModel:
         summation: claimed shape of the sums, or None for any order at all.
         cast_before_weight: the normalised row is rounded to storage before it is multiplied by the weight.
         unfused_shift: the softmax family's exponent is a difference of two rounded products or sums.
+        through: results are rounded to this format before they are rounded to storage.
         bounded_domain: squares neither overflow nor underflow (the contract has a domain).
     """
 
@@ -39,6 +40,7 @@ class ErrorModel:
     summation: str | None = None
     cast_before_weight: bool = False
     unfused_shift: bool = False
+    through: Format | None = None
     bounded_domain: bool = False
 
     def __post_init__(self) -> None:
@@ -76,6 +78,15 @@ class ErrorModel:
                 return any_order
         least: Array = np.minimum(claimed, any_order)
         return least
+
+
+def stored_through(bound: Array, magnitude: Array, model: ErrorModel) -> Array:
+    """B + ulp_G(|y| + B)/2 where results pass through a format G on their way to storage; an exact 0 stays exact."""
+    if model.through is None:
+        return bound
+    rounded = half_ulp_at(magnitude + bound, model.through)
+    total: Array = bound + np.where((magnitude == 0) & (bound == 0), 0, rounded)
+    return total
 
 
 def tolerance(bound: Array, half_ulp: Array, fmt: Format, model: ErrorModel) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpu_impls.contract import Contract
 from gpu_impls.outcome import Reason
-from oracles.bounds import half_ulp_at, tolerance
+from oracles.bounds import half_ulp_at, stored_through, tolerance
 from oracles.classes import ElementClass, class_of
 from oracles.enclosure import Enclosure, Floats
 from oracles.formats import Array, Format
@@ -116,6 +116,7 @@ def expect(op: Operator, inputs: Inputs, truths: tuple[Truth, ...], contract: Co
         expectations = []
         for truth, c, y, b, k in zip(truths, classes, values, bounds, conditions, strict=True):
             magnitude = np.abs(y)
+            b = stored_through(b, magnitude, model)
             half = np.where(b == 0, _rounding_error(truth, inputs), half_ulp_at(magnitude + b, inputs.fmt))
             allowed = tolerance(b, half, inputs.fmt, model)
             kappa = np.where(k == 0, 0.0, k / magnitude).astype(np.float64)

@@ -3,16 +3,19 @@
 import importlib.metadata
 import os
 import platform
+import re
 from typing import Any
 
 import numpy as np
 
+from gpu_impls.libraries import cuda_devices
 from oracles.arithmetics import ARITHMETICS, BEST, VECTORISED
 from reports import __version__
 
 PACKAGES = (
     "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "crival", "pandas", "hypothesis", "bokeh",
-    "scipy", "torch", "jax", "jaxlib", "onnxruntime", "onnx", "transformers",
+    "scipy", "torch", "triton", "jax", "jaxlib", "jax-cuda13-plugin", "cupy-cuda13x", "onnxruntime", "onnx",
+    "transformers",
 )  # fmt: skip
 
 
@@ -24,6 +27,8 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "processor": processor(),
         "cores": os.cpu_count(),
+        "gpus": list(cuda_devices()),
+        "nvidia_driver": driver(),
         "packages": {name: version(name) for name in PACKAGES},
         "arithmetics": sorted({*ARITHMETICS, *([VECTORISED.name] if VECTORISED else [])}),
         "transcendental_ground": str(BEST.ground),
@@ -46,6 +51,16 @@ def processor() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.machine()
+
+
+def driver() -> str | None:
+    """The version of NVIDIA's kernel module, where there is one."""
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
+            found = re.search(r"\d+\.\d+(\.\d+)?", file.readline())
+    except OSError:
+        return None
+    return found[0] if found else None
 
 
 def probes() -> dict[str, bool]:

@@ -30,7 +30,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Stories by cell and histograms by series; ``|`` merges two, in any order and split to the same."""
+    """Stories by cell and histograms by series."""
 
     stories: dict[Cell, Story] = field(default_factory=dict)
     histograms: dict[Series, Counter[float]] = field(default_factory=dict)
@@ -45,13 +45,12 @@ class Evidence:
             if key not in self.stories or rank < self.stories[key].rank:
                 self.stories[key] = Story(rank, n, rank[-1], _lines(verdict, k, rank[-1]))
 
-    def __or__(self, other: "Evidence") -> "Evidence":
-        stories = dict(self.stories)
+    def add(self, other: "Evidence") -> None:
+        """Take in what another has noted, in any order and split to the same."""
         for cell, story in other.stories.items():
-            stories[cell] = min(stories.get(cell, story), story, key=lambda s: s.rank)
-        both = self.histograms.keys() | other.histograms.keys()
-        none = Counter[float]()
-        return Evidence(stories, {s: self.histograms.get(s, none) + other.histograms.get(s, none) for s in both})
+            self.stories[cell] = min(self.stories.get(cell, story), story, key=lambda s: s.rank)
+        for series, histogram in other.histograms.items():
+            self.histograms.setdefault(series, Counter()).update(histogram)
 
 
 def _rank(failed: Worst, worst: Worst) -> Rank:

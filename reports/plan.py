@@ -33,7 +33,8 @@ QUICK_LONGEST = 129
 class Plan:
     """Filters and sizes of a report.
 
-    ``lengths`` and ``rows`` are of the regimes; ``at_size`` means these alone, whatever their size. Without
+    ``lengths`` and ``rows`` are of the regimes; ``at_size`` means these alone, whatever their size,
+    unless ``usual_too`` adds the lengths, specials, masks and recorded rows of their usual size. Without
     ``escalate`` nothing is evaluated twice: what whole arrays leave open stays open. ``lengths`` and ``longest`` row
     stand in for those of ``quick`` or not; a baseline records all three.
 
@@ -51,6 +52,7 @@ class Plan:
     longest: int = 0
     rows: int = 8
     at_size: bool = False
+    usual_too: bool = False
     escalate: bool = True
 
     def __post_init__(self) -> None:
@@ -83,9 +85,11 @@ class Plan:
     def _cases(self, op: str, dtype: str) -> Iterator[Case]:
         if self.at_size:
             yield from sized_cases(op, dtype, self.lengths, self.rows, self.seed)
-            return
+            if not self.usual_too:
+                return
+        else:
+            yield from regime_cases(op, dtype, self.lengths, self.seed, self.rows)
         yield from chain(
-            regime_cases(op, dtype, self.lengths, self.seed, self.rows),
             length_cases(op, dtype, self.longest, seed=self.seed),
             special_cases(op, dtype, seed=self.seed),
             mask_cases(op, dtype, seed=self.seed),

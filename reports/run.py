@@ -1,38 +1,65 @@
 """Carrying out a plan: every case, every implementation, with progress, keeping what was measured when interrupted."""
 
+from dataclasses import replace
+from functools import partial
+
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gpu_impls.call import Runner
+from gpu_impls.registry import Implementation
+from properties.case import Case
 from properties.oracle_check import verdict
 from reports.evidence import Evidence
 from reports.measurement import Measurement, Partial, collect, partials
 from reports.plan import Plan
+from reports.sharing import shared
 
 
 def measure(
-    plan: Plan, runner: Runner, console: Console, evidence: Evidence | None = None
+    plan: Plan, runner: Runner, console: Console, evidence: Evidence | None = None, jobs: int = 1
 ) -> tuple[list[Measurement], BaseException | None]:
     """The plan's measurements, and what ended it early, if anything did: Ctrl-C, or an error of ours.
 
-    ``evidence``, where given, takes note of every verdict.
+    Args:
+        evidence: takes note of every verdict, where given.
+        jobs: processes that share the cases; any number gives the same measurements.
     """
-    total = sum(1 for _ in plan.units())
+    units = list(plan.units())
     parts: list[Partial] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("measuring", total=total)
+    with (
+        shared(partial(_stand, plan), units, runner, jobs) as results,
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
+        task = progress.add_task("measuring".ljust(44), total=len(units))
         try:
-            for case, implementations in plan.units():  # drawn anew: inputs and truths go when their case is done
-                truths = plan.truths(case)
-                progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44))
-                for implementation in implementations:
-                    judged = verdict(implementation, case, runner, truths)
-                    made = partials(judged)
-                    if evidence is not None:
-                        evidence.note(judged, made)
-                    parts += made
-                progress.advance(task)
+            for (case, _), (made, noted, ended_by) in results:
+                progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44), advance=1)
+                parts += made
+                if evidence is not None:
+                    evidence.add(noted)
+                if ended_by is not None:
+                    raise ended_by
         except BaseException as error:  # nothing measured so far is lost: the caller tells, then raises it again
             return collect(parts), error
     return collect(parts), None
+
+
+def _stand(
+    plan: Plan, unit: tuple[Case, list[Implementation]], runner: Runner
+) -> tuple[list[Partial], Evidence, BaseException | None]:
+    """Everybody who stands the case, judged; what ended it early comes with what was judged until then."""
+    case, implementations = unit
+    case = replace(case)  # inputs and truths are kept with this one, and go with it
+    parts, evidence = [], Evidence()
+    try:
+        truths = plan.truths(case)
+        for implementation in implementations:
+            judged = verdict(implementation, case, runner, truths)
+            made = partials(judged)
+            evidence.note(judged, made)
+            parts += made
+    except BaseException as error:
+        return parts, evidence, error
+    return parts, evidence, None

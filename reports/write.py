@@ -12,6 +12,7 @@ from reports.tables import not_judged
 
 FILES = ("measurements.csv", "summary.csv", "summary.md", "environment.json")
 PAGE = "report.html"
+ATLAS = ("atlas.md", "atlas.csv")
 MD_COLUMNS = ["op", "impl", "dtype", "max_ulp", "max_row_ulp", "misrounded_share", "bound_used", "outcome", "reason"]
 
 
@@ -27,7 +28,7 @@ def writable_folder(path: str) -> Path:
         probe.unlink()
     except OSError as error:
         raise ValueError(f"cannot write to --out {path}: {error.strerror or error} (give a folder you own)") from None
-    for file in map(folder.joinpath, (*FILES, PAGE)):
+    for file in map(folder.joinpath, (*FILES, PAGE, *ATLAS)):
         if file.exists() and not (file.is_file() and os.access(file, os.W_OK)):
             raise ValueError(f"cannot write to --out {path}: {file.name} there is no file that can be overwritten")
     return folder
@@ -49,8 +50,11 @@ def summary_markdown(measured: pd.DataFrame, summed: pd.DataFrame) -> str:
     failing = summed[summed["fails"] > 0]
     if len(failing):
         parts += ["## Failures", ""]
+        details = measured.drop_duplicates(["impl", "worst_case"]).set_index(["impl", "worst_case"])["detail"]
         for row in failing.itertuples():
-            where = f"{row.op} {markdown_cell(row.impl)} {row.dtype}: {row.reason} in {row.worst_regime}"
+            detail = details.get((row.impl, row.worst_case), "")
+            told = f"{row.reason} ({markdown_cell(detail)})" if detail else row.reason
+            where = f"{row.op} {markdown_cell(row.impl)} {row.dtype}: {told} in {row.worst_regime}"
             parts += [f"- {where}: `trueulp replay {row.worst_case}`"]
         parts += [""]
     undone = not_judged(measured)

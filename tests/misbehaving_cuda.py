@@ -27,11 +27,6 @@ def run(x, body, block=256):
 
 
 @on_gpu()
-def well_behaved(x):
-    return block_tree(x)
-
-
-@on_gpu()
 def stores_out_of_bounds(x):
     """Two terabytes past the end."""
     return run(x, "out[(1ll << 39) + threadIdx.x] = 1.0f;")
@@ -93,6 +88,11 @@ def hangs_in_the_second_level(x):
         __syncthreads();
         """,
     )
+
+
+@on_gpu()
+def well_behaved(x):
+    return block_tree(x)
 
 
 def at_the_end_of_more_than_2_31_elements(x, launch):

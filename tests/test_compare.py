@@ -10,6 +10,7 @@ from rows_for_gate import row
 from scipy.stats import wilcoxon
 
 from gpu_impls.outcome import Reason
+from oracles.truth import SHARP
 from properties.tally import LEVELS, NO_LEVEL
 from reports.gate.compare import Verdict, compare, counts
 from reports.gate.scatter import Tolerance, Trend
@@ -88,9 +89,10 @@ def test_special_mismatches_count_among_failures_too():
     assert verdict(many, few) is Verdict.BETTER
 
 
-def test_from_nothing_any_error_is_a_rise():
+@pytest.mark.parametrize(("error", "is_"), [(2 * SHARP, Verdict.WORSE), (SHARP, Verdict.CHANGED)])
+def test_from_nothing_any_error_is_a_rise_that_the_truth_can_tell(error: float, is_: Verdict):
     exact = row(misrounded=0, bound_used=0.0, max_row_ulp=0.0)
-    assert verdict(exact, moved(misrounded=0, bound_used=0.0, max_row_ulp=1e-300)) is Verdict.WORSE
+    assert verdict(exact, moved(misrounded=0, bound_used=0.0, max_row_ulp=error)) is is_
 
 
 @pytest.mark.parametrize("there", [{"reason": Reason.OUTSIDE_DOMAIN, "rows_not_judged": 8}, {"rows_not_judged": 3}])

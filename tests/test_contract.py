@@ -87,6 +87,7 @@ ACCEPTED = {
     "summation": "lanes:256",
     "cast": "before_weight",
     "shift": "unfused",
+    "through": "float32",
     "source": "a paper",
     "deviates": {"masks": "no mask"},
     "known_faulty": {"accuracy": "on purpose"},
@@ -132,8 +133,10 @@ def test_the_accumulator_follows_storage_unless_claimed(dtype: str, claims: dict
 
 def test_the_claims_reach_the_error_model():
     claims = {"subnormals": "flush", "summation": "tree", "cast": "before_weight", "shift": "unfused", "domain": (1, 2)}
+    claims["through"] = "float32"
     model = contract(("float32",), **claims).error_model("float32")
     assert (model.flush, model.summation) == (True, "tree")
+    assert model.through is FORMATS["float32"]
     assert (model.cast_before_weight, model.unfused_shift, model.bounded_domain) == (True, True, True)
     default = contract(("float32",)).error_model("float32")
     assert (default.flush, default.summation, default.bounded_domain) == (False, None, False)

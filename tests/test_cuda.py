@@ -240,17 +240,17 @@ def test_contracts():
 
 def test_without_a_device_it_is_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(libraries.EXTRAS, "cupy", ("numpy",))
-    monkeypatch.setattr(libraries, "cuda_devices", lambda: 0)
+    monkeypatch.setattr(libraries, "cuda_devices", lambda: ())
     assert absent("cupy+cuda") == "no CUDA device: NVIDIA's driver finds none here"
     assert absent("cupy") is None
-    monkeypatch.setattr(libraries, "cuda_devices", lambda: 1)
+    monkeypatch.setattr(libraries, "cuda_devices", lambda: ("a GPU",))
     assert absent("cupy+cuda") is None
 
 
 def nvcc() -> str:
     found = shutil.which("nvcc")
     if found is None:
-        pytest.skip("nvcc is not on the PATH: apt install nvidia-cuda-toolkit, or CUDA's own packages")
+        pytest.skip("nvcc is not on the PATH: pip install nvidia-cuda-nvcc, as .ci/run does, or CUDA's own packages")
     return found
 
 

@@ -10,6 +10,8 @@ from gpu_impls.numpy.precision import load, store
 from gpu_impls.numpy.shifting import row_maximum
 from gpu_impls.numpy.summation import pairwise_sum
 from gpu_impls.outcome import Reason
+from oracles.formats import format_named
+from oracles.rounding import round_floats
 from properties.case import Case
 from properties.oracle_check import verdict
 from test_judge import INF, NAN, judged, reasons
@@ -167,6 +169,28 @@ def test_a_cast_before_the_weight_must_be_declared(cast: str | None, broken: set
     case = Case("rms_norm", "bfloat16", "standard_normal", rows=8, n=64, weight=True)
     implementation = made("rms_norm", cast_before_weight, ("bfloat16",), cast=cast)
     assert found(implementation, case) == broken
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(("claims", "broken"), [({}, {"accuracy"}), ({"through": "float32"}, set())])
+def test_a_way_to_storage_through_another_format_must_be_declared(claims: dict[str, str], broken: set[str], dtype: str):
+    """Just beyond a midpoint of 16 bits, by less than float32 shows: the second rounding goes to the even neighbour."""
+    step = 2.0 ** (-7 if dtype == "bfloat16" else -10)
+    case = row_case("sum", [[1.0, step / 2, 2.0**-24], [1.0, step, step]], dtype)
+
+    def twice_rounded(x, mask=None):
+        return x.astype(np.float64).sum(axis=-1).astype(np.float32).astype(x.dtype)
+
+    assert found(made("sum", twice_rounded, (dtype,), accumulate="float64", **claims), case) == broken
+
+
+@pytest.mark.parametrize("factor", [1 + 2.0**-11, 1 - 2.0**-11])
+def test_a_way_through_another_format_excuses_no_more_than_that(factor: float):
+    def off(x, mask=None):
+        return round_floats(x.astype(np.float64).sum(axis=-1) * factor, format_named("float16"))
+
+    case = Case("sum", "float16", "standard_normal", rows=16, n=40)
+    assert found(made("sum", off, ("float16",), accumulate="float64", through="float32"), case) == {"accuracy"}
 
 
 def separate_products(x: np.ndarray) -> np.ndarray:

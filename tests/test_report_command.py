@@ -71,12 +71,14 @@ def test_columns_and_files_are_those_promised(everything: Path):
 
 def test_replay_lines_of_the_page_are_accepted(everything: Path, capsys: pytest.CaptureFixture[str]):
     page = (everything / "summary.md").read_text()
-    lines = re.findall(r"^- sum (\S+) float32: (.*) in absorbed: `trueulp replay (\S+)`$", page, re.MULTILINE)
+    told = r"^- sum (\S+) float32: ([^(\n]*)(?: \((.*)\))? in absorbed: `trueulp replay (\S+)`$"
+    lines = re.findall(told, page, re.MULTILINE)
     failing = {name for name, reason in EXPECTED.items() if reason not in ("not supported", "outside its domain")}
-    assert {name: reason for name, reason, _ in lines} == {
+    assert {name: reason for name, reason, _, _ in lines} == {
         name: EXPECTED[name] for name in failing if EXPECTED[name] != "within the bound"
     }
-    for name, reason, case in lines:
+    assert {name: detail for name, _, detail, _ in lines}["raises_unusual"] == "Unusual: bye"
+    for name, reason, _, case in lines:
         assert run("replay", case, "--impls", KERNELS, "--impl", name) == 0
         assert f"fail: {reason}" in capsys.readouterr().out
 

@@ -69,28 +69,24 @@ def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return torch.compile(function, dynamic=True, fullgraph=True)
 
 
-COMPILED: dict[str, Any] = {
-    "name": "torch_compile",
-    "dtypes": ("float16", "bfloat16", "float32"),
-    "backend": "torch_cuda",
-    "batch_invariant": False,
-    "source": "torch.compile",
-}
+COMPILED: dict[str, Any] = {"backend": "torch_cuda", "batch_invariant": False, "source": "torch.compile"}
+OTHER_EPS = {"exact_scaling": "another eps is another program, and gives other bits"}
 
 
-@implementation("softmax", masked_row="nan", **COMPILED)
+@implementation("softmax", name="torch_compile", dtypes=ALL[:3], masked_row="nan", **COMPILED)
 def compiled_softmax(x: Tensor) -> Tensor:
     """torch.compile(torch.softmax)(x, dim=-1)."""
     return compiled(cpu.torch_softmax)(x)
 
 
-@implementation("rms_norm", domain=DOMAIN, **COMPILED)
+@implementation("rms_norm", name="torch_compile_narrow", dtypes=NARROW, domain=DOMAIN, **COMPILED)
+@implementation("rms_norm", name="torch_compile", dtypes=("float32",), domain=DOMAIN, deviates=OTHER_EPS, **COMPILED)
 def compiled_rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
     """torch.compile(torch.nn.functional.rms_norm)(x, (n,), weight, eps)."""
     return compiled(cpu.torch_rms_norm)(x, weight, eps)
 
 
-@implementation("layer_norm", domain=DOMAIN, **COMPILED)
+@implementation("layer_norm", name="torch_compile", dtypes=ALL[:3], domain=DOMAIN, **COMPILED)
 def compiled_layer_norm(
     x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:

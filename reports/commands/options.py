@@ -82,6 +82,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "arrays named weight and bias go with rows of their length",
     )
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="draw other rows (default 0)")
+    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes that share the work (default 1)")
     parser.add_argument("--quick", action="store_true", help="float32 and short rows only: about ten seconds")
 
 

@@ -90,7 +90,7 @@ class Gate:
 
     def run(self, console: Console) -> int:
         with running(self.options) as runner:
-            measurements, ended_by = measure(self.plan, runner, console)
+            measurements, ended_by = measure(self.plan, runner, console, jobs=self.options.jobs)
         new = [Row.of(m) for m in measurements]
         old = [row for row in self.baseline.rows.values() if self.scope.holds(row)]
         if ended_by is not None:

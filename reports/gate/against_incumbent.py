@@ -72,7 +72,7 @@ class Duel:
 
     def run(self, console: Console) -> int:
         with running(self.options) as runner:
-            measurements, ended_by = measure(self.plan, runner, console)
+            measurements, ended_by = measure(self.plan, runner, console, jobs=self.options.jobs)
         rows = [Row.of(m) for m in measurements]
         compared = [c for pair in self.pairs for c in self._compared(*pair, rows, ended_by is not None)]
         compared.sort(key=lambda c: c.urgency)

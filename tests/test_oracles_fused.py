@@ -1,0 +1,217 @@
+"""Definitions as device code: audited like the vectorised arithmetic, and compared with the judge row by row.
+
+Runs on this machine's processor, through a C++ compiler, and on a GPU where there is one.
+"""
+
+import functools
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from audit import AUDITS, primitive
+from device_words import KERNELS, Device, Host, audited
+
+from oracles.arithmetics.fused import SOURCES, STATISTICS, defines, source
+from oracles.catalogue import OPERATORS
+from oracles.formats import FORMATS, Format
+from oracles.truth import Truth
+from oracles.ulp import errors_in_ulps
+from properties.battery import regimes_for
+from properties.case import Case, explicit_case
+from properties.source import PCG64Source
+
+RUNNERS = {"host": Host, "device": Device}
+STORED = ("float32", "bfloat16", "float16")
+each_runner = pytest.mark.parametrize("where", RUNNERS)
+
+
+@functools.cache
+def words(where: str) -> Any:
+    return audited(RUNNERS[where](KERNELS))
+
+
+@each_runner
+@pytest.mark.parametrize("operation", [name for name in AUDITS if name != "enclosure"])
+def test_what_an_operation_encloses_holds_every_corner_of_its_operands(operation: str, where: str):
+    assert primitive(words(where), operation) == 0
+
+
+BROKEN = {
+    "error of a sum": ("sum", "__dadd_rn(b, -t))};", "0 * b)};"),
+    "error of a product": ("product", "__fma_rn(a, b, -p)", "0.0"),
+    "what a sum drops": ("sum", "up(fabs(lows.error), fabs(low.error))", "0.0"),
+    "errors in a sum": ("sum", "up(a.err, b.err)));", "a.err));"),
+    "rounding of a product": ("product", "constexpr double OPERATION = 16 * U * U", "constexpr double OPERATION = 0"),
+    "rounding of a quotient": ("quotient", "constexpr double OPERATION = 16 * U * U", "constexpr double OPERATION = 0"),
+    "rounding of a root": ("root", "constexpr double OPERATION = 16 * U * U", "constexpr double OPERATION = 0"),
+    "underflow": ("product", "#define UNDERFLOW 0x1p-1060", "#define UNDERFLOW 0.0"),
+    "low part of a product": ("product", "__dmul_rn(a.lo, b.hi)", "0.0"),
+    "one error of a product": ("product", "up_times(size(b), a.err)", "0.0"),
+    "both errors of a product": ("product", "up(size(a), a.err), b.err", "size(a), b.err"),
+    "divisor's error": ("quotient", "up(up_times(quotient, b.err), UNDERFLOW)", "UNDERFLOW"),
+    "divisor that may be 0": ("quotient", "if (!(least > 0))", "if (least == 0)"),
+    "divisor at its least": ("quotient", "-fabs(b.lo)), -b.err)", "-fabs(b.lo)), 0.0)"),
+    "dividend's error": ("quotient", "up(a.err, up(up_times(quotient", "up(0.0, up(up_times(quotient"),
+    "radicand's error": ("root", "ratio <= 0.5 ? near", "ratio <= 0.5 ? 0.0"),
+    "radicand that may be 0": ("root", "a.hi == 0 ? __dsqrt_ru(a.err)", "a.hi == 0 ? 0.0"),
+    "documented error of exp": ("exp", "constexpr double DOCUMENTED = 2 * 2 * U", "constexpr double DOCUMENTED = 0"),
+    "exponent's low part": ("exp", "__dmul_rn(value, a.lo)", "0.0"),
+    "exponent's error": ("exp", "up(up_times(a.lo, a.lo), a.err)", "up_times(a.lo, a.lo)"),
+    "change of a logarithm": ("log", "change = __ddiv_rn(a.lo, base)", "change = 0"),
+    "error of a logarithm's argument": ("log", "up(__ddiv_ru(a.err, base), up", "up(0.0, up"),
+    "base of log1p": ("log", "__dadd_rn(1.0, a.hi)", "__dadd_rn(2.0, a.hi)"),
+    "documented error of log": ("log", "constexpr double DOCUMENTED = 2 * 2 * U", "constexpr double DOCUMENTED = 0"),
+}  # fmt: skip
+
+
+def broken_headers(folder: Path, file: str, old: str, new: str) -> Path:
+    headers = folder / "cuda"
+    shutil.copytree(SOURCES, headers)
+    text = (headers / file).read_text()
+    assert old in text, f"{old!r} is not in {file} any more"
+    (headers / file).write_text(text.replace(old, new))
+    return headers
+
+
+@pytest.mark.parametrize(
+    ("what", "where"),
+    [(what, where) for what in BROKEN for where in RUNNERS if (what, where) != ("underflow", "host")],  # bounds by the
+)  # next float outward are never 0 there
+def test_a_broken_operation_is_found(what: str, where: str, tmp_path: Path):
+    operation, old, new = BROKEN[what]
+    headers = broken_headers(tmp_path, "words.cuh", old, new)
+    assert primitive(audited(RUNNERS[where](KERNELS, headers=headers)), operation) > 0
+
+
+# Rows
+
+
+def stored_results(case: Case) -> np.ndarray:
+    """Right results, and some that are off by a few units, each way."""
+    (truth,) = case.truths
+    bits = case.fmt.bits(truth.rounded).astype(np.int64)
+    off = np.array(PCG64Source("off", case.n).integers(-2, 2, bits.size)).reshape(bits.shape)
+    off[np.array(PCG64Source("which").integers(0, 3, bits.size)).reshape(bits.shape) > 1] = 0
+    magnitude = bits & ~(1 << (8 * case.fmt.dtype.itemsize - 1))
+    moved = np.where((magnitude > 4) & np.isfinite(truth.rounded.astype(np.float64)), bits + off, bits)
+    return case.fmt.from_bits(moved.astype(case.fmt.bits_dtype))
+
+
+@functools.cache
+def kernel(runner: type, op: str, names: tuple[str, ...], fmt: Format, headers: Path) -> Any:
+    return runner(source(OPERATORS[op], names), defines(fmt), headers)
+
+
+def statistics(case: Case, stored: np.ndarray, runner: type, headers: Path = SOURCES) -> np.ndarray:
+    """What the generated kernel says of each row."""
+    arrays = case.inputs.arrays
+    names = tuple(name for name in ("weight", "bias") if name in arrays)
+    out = np.zeros(case.rows, dtype=STATISTICS)
+    given = [np.ascontiguousarray(a) for a in (arrays["x"], stored, *(arrays[name] for name in names))]
+    parameters = [float(case.inputs.parameters[name]) for name in case.operator.parameters]
+    launch = kernel(runner, case.op, names, case.fmt, headers).launch
+    launch("statistics", case.rows, *given, *parameters, case.n, out)
+    return out
+
+
+def finite_cases(op: str, dtype: str, n: int = 33) -> list[Case]:
+    """Regimes of finite rows without masks, and a value just below a power of two."""
+    regimes = [r for r in regimes_for(op) if r.fits(n) and r.name not in ("specials", "masks", "arbitrary_bits")]
+    affine = [k % 2 == 0 and "weight" in OPERATORS[op].optional for k in range(len(regimes))]
+    cases = [
+        Case(op, dtype, regime.name, rows=2, n=n, seed=6, weight=both, bias=both)
+        for regime, both in zip(regimes, affine, strict=True)
+    ]
+    # Just below a power of two, by less than a float64 shows, and nearer to the number below it than to it.
+    u = FORMATS[dtype].unit_roundoff
+    below_one = np.array([[1.0, -(2.0**-60), 0], [1.0, -u / 2, -u / 4]] * 40).astype(FORMATS[dtype].dtype)
+    return [*cases, explicit_case(op, dtype, "absorbed", {"x": below_one})]
+
+
+def disagreements(case: Case, runner: type, headers: Path = SOURCES) -> list[str]:
+    """Where a row's statistics are not those of the judge."""
+    fmt, stored, (truth,) = case.fmt, stored_results(case), case.truths
+    errors = errors_in_ulps(stored, truth.enclosure, fmt).reshape(case.rows, -1)
+    fine = np.isfinite(stored.astype(np.float64)).reshape(case.rows, -1)
+    off = fmt.bits(stored + fmt.dtype.type(0)) != fmt.bits(truth.rounded + fmt.dtype.type(0))
+    wrong = off.reshape(case.rows, -1) & fine
+    told = []
+    for r, row in enumerate(statistics(case, stored, runner, headers)):
+        if row["open"] or unit_is_open(truth)[r]:
+            continue  # wider than a truth may be: nothing is claimed
+        largest, total = errors[r][fine[r]].max(initial=-1.0), errors[r][fine[r]].sum()
+        exact = {"error": largest, "error_sum": total}
+        told += [f"{name}: {row[name]} is {v}" for name, v in exact.items() if abs(row[name] - v) > 1e-3 * (1 + v)]
+        if not row["misrounded"] <= wrong[r].sum() <= row["misrounded_high"]:
+            told.append(f"misrounded: {row['misrounded']} to {row['misrounded_high']}, is {wrong[r].sum()}")
+        if row["special"] != (~fine[r]).sum() or row["compared"] != errors[r].size:
+            told.append(f"special: {row['special']}, compared: {row['compared']}")
+        if largest >= 0 and abs(errors[r][row["worst"]] - largest) > 1e-3 * (1 + largest):
+            told.append(f"worst: {row['worst']}")
+    return told
+
+
+def unit_is_open(truth: Truth) -> np.ndarray:
+    """Rows with an element whose enclosure holds a power of two: ulp(y) may be either side's."""
+    e = truth.enclosure
+    return ((np.abs(e.hi) == 0.5) & (e.lo == 0) & (e.radius > 0)).reshape(len(e.hi), -1).any(axis=-1)
+
+
+@each_runner
+@pytest.mark.parametrize("dtype", STORED)
+@pytest.mark.parametrize("op", OPERATORS)
+def test_the_statistics_of_a_row_are_the_judges(op: str, dtype: str, where: str):
+    cases = finite_cases(op, dtype)
+    assert [d for case in cases for d in disagreements(case, RUNNERS[where])] == []
+    open_rows = sum((statistics(case, stored_results(case), RUNNERS[where])["open"] > 0).sum() for case in cases)
+    assert open_rows < len(cases) / 2  # of two rows each
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("compare.cuh", "max(exponent, EMIN)", "max(exponent + 1, EMIN)"),
+        ("compare.cuh", "max(exponent, EMIN)", "exponent"),
+        ("compare.cuh", "- below;", ";"),
+        ("compare.cuh", "__dadd_rn(d.error, -y.lo)", "d.error - 1e-6 * y.hi"),
+        ("compare.cuh", "signed_distance < 0)", "signed_distance > 0)"),
+        ("compare.cuh", "a.error_sum + b.error_sum", "a.error_sum"),
+        ("compare.cuh", "first ? a.worst : b.worst", "a.worst"),
+        ("storage.cuh", "magnitude - 1;", "magnitude + 1;"),
+        ("row.cuh", "return add(a, b);", "return a;"),
+    ],
+)
+def test_a_broken_comparison_is_seen(file: str, old: str, new: str, tmp_path: Path):
+    headers = broken_headers(tmp_path, file, old, new)
+    runner = Device if file == "row.cuh" else Host  # a merge shows with more threads than one
+    cases = [case for op in ("sum", "softmax", "layer_norm") for case in finite_cases(op, "float32")]
+    assert any(disagreements(case, runner, headers) for case in cases)
+
+
+@pytest.mark.parametrize("fmt", [FORMATS[name] for name in STORED], ids=STORED)
+def test_stored_numbers_are_read_from_their_bits(fmt: Format):
+    """Every float16 and bfloat16, and float32 at every exponent."""
+    step = 1 if fmt.dtype.itemsize == 2 else 65521
+    every = np.arange(0, 1 << (8 * fmt.dtype.itemsize), step).astype(fmt.bits_dtype)
+    bits = np.append(every, fmt.bits(np.array([fmt.largest], fmt.dtype)))
+    values, gaps = np.zeros(len(bits)), np.zeros(len(bits))
+    Host(READ, defines(fmt)).launch("k", 1, bits, values, gaps, len(bits))
+    with np.errstate(all="ignore"):
+        right = fmt.from_bits(bits).astype(np.float64)
+        up = np.nextafter(right.astype(fmt.dtype), fmt.dtype.type(np.inf)).astype(np.float64)
+        inside = np.isfinite(up) & (right > -fmt.largest)
+        assert np.array_equal(values, right, equal_nan=True)
+        assert (gaps == (up - right) / 2)[inside].all()
+    assert gaps[-1] == np.ldexp(0.5, fmt.emax - fmt.precision + 1)
+
+
+READ = """#include "storage.cuh"
+extern "C" __global__ void k(const Storage *bits, double *out, double *gap, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    out[i] = widen(bits[i]);
+    gap[i] = half_gap(bits[i], true);
+  }
+}
+"""
