@@ -34,6 +34,7 @@ def liger_rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -
 @implementation("layer_norm", domain=DOMAIN, **LIGER)
 def liger_layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """LigerLayerNormFunction; it has to have a weight and a bias: ones and zeros stand for none."""
-    weight = torch.ones_like(x[0]) if weight is None else weight
-    bias = torch.zeros_like(x[0]) if bias is None else bias
+    like_a_row = {"size": x.shape[1:], "dtype": x.dtype, "device": x.device}
+    weight = torch.ones(**like_a_row) if weight is None else weight
+    bias = torch.zeros(**like_a_row) if bias is None else bias
     return ops.LigerLayerNormFunction.apply(x, weight, bias, eps)

@@ -15,7 +15,6 @@
 // What TwoFloat has too, for double.
 __device__ inline double reciprocal_root(double a) { return rsqrt(a); }
 __device__ inline double product_less(double a, double b, double c) { return fma(a, b, -c); }
-__device__ inline float narrowed(double value) { return float(value); }
 
 __device__ inline double exchanged(double value, int distance) { return __shfl_xor_sync(ALL_LANES, value, distance); }
 
@@ -37,34 +36,6 @@ struct AboutPivot {
   static __device__ Value extend(Value a, Wide apart) { return {a.values + apart, a.squares + apart * apart}; }
 };
 
-// The output of a row, vector by vector, in Wide.
-template <class Wide>
-struct Centred {
-  Wide pivot, n, sum, scale;
-
-  __device__ void operator()(const Tile &tile, int item, int i, const Affine &affine, int count,
-                             float (&values)[VECTOR]) const {
-    Wide z[VECTOR];
-#pragma unroll
-    for (int k = 0; k < VECTOR; ++k) z[k] = product_less(n, Wide(tile.at(item, k)) - pivot, sum) * scale;
-    apply(affine, i, count, z);
-#pragma unroll
-    for (int k = 0; k < VECTOR; ++k) values[k] = narrowed(z[k]);
-  }
-};
-
-// The same in float, x - mean with the mean in two parts.
-struct CentredInFloat {
-  float mean, rest, scale;
-
-  __device__ void operator()(const Tile &tile, int item, int i, const Affine &affine, int count,
-                             float (&values)[VECTOR]) const {
-#pragma unroll
-    for (int k = 0; k < VECTOR; ++k) values[k] = ((tile.at(item, k) - mean) - rest) * scale;
-    apply(affine, i, count, values);
-  }
-};
-
 struct Arguments {
   Row row;
   Affine affine;
@@ -75,14 +46,13 @@ struct Arguments {
   int n;
 };
 
-template <class Of>
-__device__ void write_row(Tile &tile, const Arguments &a, Storage beyond, const Of &of) {
+// Writes of(x), scaled and shifted in Number.
+template <class Number, class Of>
+__device__ void write_row(Tile &tile, Columns &columns, const Arguments &a, Storage beyond, const Of &of) {
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
     if (TILES > 1) tile.load(a.row, t, a.n, beyond);
-    tile.write(a.y, a.stride, a.n, [&](int item, int i, float(&values)[VECTOR]) {
-      of(tile, item, i, a.affine, a.n, values);
-    });
+    columns.write<Number>(tile, a.y, a.stride, of);
   }
 }
 
@@ -93,6 +63,7 @@ __device__ void layer_norm(const Arguments &a) {
   const Storage first = a.row.x[0];  // beyond the row stands the pivot, which adds nothing
   const Wide pivot = widen(first), n = float(a.n), one = 1.0f;
   Tile tile;
+  Columns columns = {a.affine, a.n};
   Sums<Wide> sums = AboutPivot<Wide>::identity();
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
@@ -102,20 +73,20 @@ __device__ void layer_norm(const Arguments &a) {
 #pragma unroll
       for (int k = 0; k < VECTOR; ++k) sums = AboutPivot<Wide>::extend(sums, Wide(tile.at(item, k)) - pivot);
   }
-#ifndef KEEP
   tile.rederive();
-#endif
   sums = block_all_reduce<AboutPivot<Wide>>(sums);
   const Wide inverse = one / n, apart = sums.values * inverse, mean = pivot + apart;
   const Wide rstd = reciprocal_root(sums.squares * inverse - apart * apart + Wide(a.eps));
   if (threadIdx.x == 0 && a.means != nullptr) a.means[blockIdx.x] = narrowed(mean);
   if (threadIdx.x == 0 && a.rstds != nullptr) a.rstds[blockIdx.x] = narrowed(rstd);
   if constexpr (sizeof(Storage) == 2 || ROUND_MEAN) {
-    const float near = narrowed(mean);
+    const float near = narrowed(mean), r = narrowed(rstd);
     const float rest = ROUND_MEAN ? 0.0f : narrowed(mean - Wide(near));
-    write_row(tile, a, first, CentredInFloat{near, rest, narrowed(rstd)});
+    write_row<float>(tile, columns, a, first, [&](float x) { return ((x - near) - rest) * r; });
   } else {
-    write_row(tile, a, first, Centred<Wide>{pivot, n, sums.values, rstd * inverse});
+    const Wide scale = rstd * inverse;
+    write_row<Wide>(tile, columns, a, first,
+                    [&](float x) { return product_less(n, Wide(x) - pivot, sums.values) * scale; });
   }
 }
 

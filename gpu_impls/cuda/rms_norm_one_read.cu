@@ -6,9 +6,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
              const Storage *bias, int64 bias_stride, Storage *out, int64 out_row, int64 out_column, float eps, int n) {
   const Row row = row_of_block(x, x_row, x_column);
   Storage *y = out + blockIdx.x * out_row;
-  const Affine affine = {weight, weight_stride, bias, bias_stride};
   const Storage zero = {};
   Tile tile;
+  Columns columns = {{weight, weight_stride, bias, bias_stride}, n};
   float squares = Sum::identity();
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
@@ -19,10 +19,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
     if (TILES > 1) tile.load(row, t, n, zero);
-    tile.write(y, out_column, n, [&](int item, int i, float(&values)[VECTOR]) {
-#pragma unroll
-      for (int k = 0; k < VECTOR; ++k) values[k] = tile.at(item, k) * reciprocal;
-      apply(affine, i, n, values);
-    });
+    columns.write<float>(tile, y, out_column, [&](float x) { return x * reciprocal; });
   }
 }

@@ -33,7 +33,7 @@ __device__ void resident(const Row &row, Storage *y, int64 stride, int n, Storag
     parts[item] = pairwise<Sum>(values);
   }
   const float total = nonzero(block_all_reduce<Sum>(pairwise<Sum>(parts))), reciprocal = 1.0f / total;
-  tile.write(y, stride, n, [&](int item, int, float(&values)[VECTOR]) {
+  tile.write(y, stride, n, [&](int item, float(&values)[VECTOR]) {
 #pragma unroll
     for (int k = 0; k < VECTOR; ++k) values[k] = divided(e[item][k], total, reciprocal);
   });
@@ -53,7 +53,7 @@ __device__ void streamed(const Row &row, Storage *y, int64 stride, int n, Storag
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
     tile.load(row, t, n, hidden);
-    tile.write(y, stride, n, [&](int item, int, float(&values)[VECTOR]) {
+    tile.write(y, stride, n, [&](int item, float(&values)[VECTOR]) {
 #pragma unroll
       for (int k = 0; k < VECTOR; ++k) values[k] = divided(expf(tile.at(item, k) - m), total, reciprocal);
     });
