@@ -56,7 +56,7 @@ def test_other_block_sizes_are_refused_in_words(block: Any):
 @pytest.mark.parametrize("flush", [True, False])
 @pytest.mark.parametrize("dtype", STORAGE)
 def test_nothing_that_bears_on_a_result_is_left_to_a_default(dtype: str, flush: bool):
-    flags = Kernel("softmax", "one_read", 64, flush, (("ITEMS", 4),)).flags(dtype)
+    flags = Kernel("softmax_one_read", "one_read", 64, flush, (("ITEMS", 4),)).flags(dtype)
     wanted = {f"-ftz={str(flush).lower()}", "-prec-div=true", "-prec-sqrt=true", "-fmad=true", "--std=c++17"}
     assert wanted <= set(flags)
     assert {f"-DSTORAGE={STORAGE[dtype]}", "-DITEMS=4"} <= set(flags)
