@@ -28,7 +28,8 @@ BUILT_IN = {
         "sum", "mean", "var", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "layer_norm",
     )},
     **{f"gpu_impls.cuda.{op}": "cupy+cuda" for op in (
-        "sum", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "layer_norm", "faulty",
+        "sum", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "fused_add_rms_norm", "layer_norm",
+        "faulty",
     )},
     **{f"gpu_impls.triton.{op}": TRITON for op in ("softmax", "rms_norm", "layer_norm")},
     "gpu_impls.adapters.numpy": "numpy",

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from oracles.arithmetics import double_word
-from oracles.arithmetics.fused import FLAGS, SOURCES
+from oracles.arithmetics.fused import BLOCK, SOURCES, flags
+from oracles.device import module
 
 NOTHING = double_word.NOTHING
 OPERATIONS = ("add", "subtract", "multiply", "divide", "square_root", "exponential", "log_of", "log1p_of")
@@ -77,18 +78,15 @@ class Device:
         if not cupy.cuda.is_available():
             pytest.skip("no CUDA device")
         self.cupy = cupy
-        binary, _ = cupy.cuda.compiler.compile_using_nvrtc(source, (*FLAGS, f"-I{headers}", *defines))
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-            Path(file.name).write_bytes(binary)
-            self.module = cupy.RawModule(path=file.name)
-            self.module.compile()
+        self.module = module(source, (*flags(headers), *defines), headers)
 
     def launch(self, name: str, rows: int, *arguments: Any) -> None:
+        """As on the host: what is not read-only is written back."""
         there = [self.cupy.asarray(a.view(np.uint8).ravel()) if isinstance(a, np.ndarray) else a for a in arguments]
         told = [np.int32(a) if isinstance(a, int) else np.float64(a) if isinstance(a, float) else a for a in there]
-        self.module.get_function(name)((rows,), (256,), tuple(told))
+        self.module.get_function(name)((rows,), (BLOCK,), tuple(told))
         for here, native in zip(arguments, there, strict=True):
-            if isinstance(here, np.ndarray):
+            if isinstance(here, np.ndarray) and here.flags.writeable:
                 here.view(np.uint8).ravel()[:] = native.get()
 
 

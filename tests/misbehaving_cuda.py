@@ -114,7 +114,7 @@ def offset_in_64_bits(x):
 @implementation("sum", dtypes=("float16",), backend="cupy", min_length=131_072)
 def offset_in_32_bits(x):
     def launch(large, out):
-        arguments = masked_arguments(large, None, out, out.shape, "float16")
+        arguments = masked_arguments(large, None, out, axes=1)
         Kernel("faulty", "offset_in_32_bits", BLOCK, flush=False).launch(large, arguments)
 
     return at_the_end_of_more_than_2_31_elements(x, launch)

@@ -31,7 +31,9 @@ from properties.layouts import LAYOUTS
 
 MODULES = [module for module in BUILT_IN if module.startswith("gpu_impls.cuda.")]
 with isolated():  # where there is no GPU, nothing but this file knows them
-    faulty, softmax = (importlib.import_module(f"gpu_impls.cuda.{name}") for name in ("faulty", "softmax"))
+    faulty, fused, softmax = (
+        importlib.import_module(f"gpu_impls.cuda.{name}") for name in ("faulty", "fused_add_rms_norm", "softmax")
+    )
     for module in MODULES:
         importlib.import_module(module)
     KERNELS = [i for i in implementations() if i.origin in MODULES]
@@ -214,6 +216,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Kernel, int]]:
     noted: list[tuple[Kernel, int]] = []
     monkeypatch.setattr("gpu_impls.cuda.launch.cupy", np)
     monkeypatch.setattr(faulty, "cupy", np)
+    monkeypatch.setattr(fused, "cupy", np)
     monkeypatch.setattr(Kernel, "launch", lambda kernel, x, arguments: noted.append((kernel, len(arguments))))
     return noted
 
@@ -233,7 +236,17 @@ def test_every_kernel_is_registered_or_told_why_not():
 
 def test_out_may_be_x(launched: list[tuple[Kernel, int]]):
     assert softmax.three_pass(ROWS, out=ROWS) is ROWS
-    assert masked_arguments(ROWS, None, ROWS, (4, 5), "float32")[0] is ROWS
+    assert masked_arguments(ROWS, None, ROWS, axes=2)[0] is ROWS
+
+
+def test_the_fused_kernels_arguments_are_checked(launched: list[tuple[Kernel, int]]):
+    y, updated = fused.fused_add_rms_norm(ROWS, ROWS, out=ROWS, updated=ROWS)
+    assert y is ROWS
+    assert updated is ROWS
+    with pytest.raises(ValueError, match="statistics='stored': expected one of 'unrounded', 'rounded'"):
+        fused.fused_add_rms_norm(ROWS, ROWS, statistics="stored")
+    with pytest.raises(ValueError, match=r"residual is float32 \(4, 4\): expected float32 \(4, 5\)"):
+        fused.fused_add_rms_norm(ROWS, ROWS[:, :4])
 
 
 def test_contracts():

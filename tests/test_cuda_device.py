@@ -16,7 +16,7 @@ from gpu_impls.libraries import absent
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation, implementations
 from oracles.catalogue import operator_named
-from oracles.formats import FORMATS
+from oracles.formats import FORMATS, Array
 from properties.case import Case
 from properties.layouts import LAYOUTS
 from properties.oracle_check import verdict
@@ -36,8 +36,8 @@ def named(op: str, name: str) -> Implementation:
 
 
 def case_for(kernel: Implementation, rows: int, n: int, dtype: str = "float32") -> Case:
-    affine = "weight" in kernel.parameters
-    return Case(kernel.op, dtype, "standard_normal", rows, n, seed=11, weight=affine, bias=affine)
+    weight, bias = (name in kernel.parameters for name in ("weight", "bias"))
+    return Case(kernel.op, dtype, "standard_normal", rows, n, seed=11, weight=weight, bias=bias)
 
 
 def lent(array: np.ndarray) -> Any:
@@ -136,6 +136,48 @@ def test_mean_and_rstd_are_outputs(name: str, n: int):
     assert verdict(as_mean, twin).findings() == []
     exact = 1 / np.sqrt(case.inputs.x.astype(np.float64).var(axis=-1) + case.eps)
     assert np.abs(cupy.asnumpy(rstd) / exact - 1).max() < 2e-6
+
+
+def residual_case(dtype: str) -> tuple[Case, Array]:
+    """Rows and residuals whose sums are rounded in storage."""
+    case = Case("rms_norm", dtype, "standard_normal", rows=7, n=1003, seed=11, weight=True)
+    return case, Case("rms_norm", dtype, "moderate_logits", rows=7, n=1003, seed=12).inputs.x
+
+
+def fused(case: Case, x: Any, residual: Any, **more: Any) -> tuple[Any, Any]:
+    kernel = importlib.import_module("gpu_impls.cuda.fused_add_rms_norm").fused_add_rms_norm
+    return kernel(x, residual, lent(np.array(case.inputs.arrays["weight"])), case.eps, **more)
+
+
+@pytest.mark.parametrize("statistics", ["unrounded", "rounded"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_fused_add_stores_the_sum_and_normalises_what_its_statistics_see(dtype: str, statistics: str):
+    """Rounded: the bits of rms_norm of the stored sum. Unrounded: half an ulp from the norm of the exact sum."""
+    case, residual = residual_case(dtype)
+    y, updated = fused(case, lent(case.inputs.x), lent(residual), statistics=statistics)
+    exact = case.inputs.x.astype(np.float64) + residual.astype(np.float64)
+    stored = exact.astype(np.float32).astype(case.fmt.dtype)  # twice rounded is once rounded: 24 >= 2 p + 2
+    assert np.array_equal(bits(updated), bits(lent(stored)))
+    of_stored = bits(launched(named("rms_norm", "two_read"), case, updated))
+    if statistics == "rounded" or dtype == "float32":
+        assert np.array_equal(bits(y), of_stored)
+        return
+    assert not np.array_equal(bits(y), of_stored)
+    weight = case.inputs.arrays["weight"].astype(np.float64)
+    norm = exact / np.sqrt((exact**2).mean(axis=-1, keepdims=True) + case.eps) * weight
+    unit = np.maximum(2.0 ** (np.frexp(np.abs(norm))[1] - case.fmt.precision), case.fmt.smallest_subnormal)
+    assert (np.abs(BACKENDS["cupy"].to_numpy(y).astype(np.float64) - norm) / unit).max() < 0.51
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_fused_add_works_in_place(dtype: str):
+    case, residual = residual_case(dtype)
+    apart = fused(case, lent(case.inputs.x), lent(residual))
+    x, place = lent(np.array(case.inputs.x)), lent(np.array(residual))
+    within = fused(case, x, place, out=x, updated=place)
+    assert within[0] is x
+    assert within[1] is place
+    assert all(np.array_equal(bits(a), bits(b)) for a, b in zip(apart, within, strict=True))
 
 
 SUBNORMAL = [2.0**-140, 2.0**-141, 2.0**-149]

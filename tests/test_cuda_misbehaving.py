@@ -1,8 +1,9 @@
 """Isolation on the device: a kernel that hangs there, or loses the context, costs its own verdict and nothing else.
 
-Run on its own, without xdist: one kernel takes all memory, and two hang.
+One kernel takes all memory and two hang: run on its own, when nothing else runs on the device.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from gpu_impls.registry import Implementation, isolated, load_file
 from properties.case import Case
 from properties.oracle_check import verdict
 
-pytestmark = pytest.mark.skipif(absent("cupy+cuda") is not None, reason=absent("cupy+cuda") or "")
+pytestmark = [
+    pytest.mark.skipif(absent("cupy+cuda") is not None, reason=absent("cupy+cuda") or ""),
+    pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="it would take the others' memory: run without -n"),
+]
 
 CASE = row_case("sum", [[1.0, 2.0], [3.0, 4.0]])
 

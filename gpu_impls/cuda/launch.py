@@ -1,6 +1,6 @@
 """Launching a row kernel: arguments checked and laid out without a GPU, then handed to CuPy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,36 +91,31 @@ def strided(array: Array | None, name: str, shape: tuple[int, ...], dtype: str) 
 
 def reduce_rows(kernel: Kernel, x: Array, mask: Array | None, out: Array | None) -> Array:
     """Run a kernel that answers each row of ``x`` (rows, n) with one value."""
-    return _masked_rows(kernel, x, mask, out, lambda shape: shape[:1])
+    return _masked_rows(kernel, x, mask, out, axes=1)
 
 
 def map_rows(kernel: Kernel, x: Array, mask: Array | None, out: Array | None) -> Array:
     """Run a kernel of the softmax family: one value for each element; ``out`` may be ``x``."""
-    return _masked_rows(kernel, x, mask, out, lambda shape: shape)
+    return _masked_rows(kernel, x, mask, out, axes=2)
 
 
-def _masked_rows(
-    kernel: Kernel,
-    x: Array,
-    mask: Array | None,
-    out: Array | None,
-    shape_of: Callable[[tuple[int, ...]], tuple[int, ...]],
-) -> Array:
+def _masked_rows(kernel: Kernel, x: Array, mask: Array | None, out: Array | None, axes: int) -> Array:
+    """The result has the first ``axes`` axes of ``x``."""
     x = checked(on_device(x))
     mask = None if mask is None else on_device(mask)
-    shape, dtype = tuple(x.shape), x.dtype.name
-    out = cupy.empty(shape_of(shape), x.dtype) if out is None else on_device(out)
-    kernel.launch(x, masked_arguments(x, mask, out, shape_of(shape), dtype))
+    out = cupy.empty(x.shape[:axes], x.dtype) if out is None else on_device(out)
+    kernel.launch(x, masked_arguments(x, mask, out, axes))
     return out
 
 
-def masked_arguments(x: Array, mask: Array | None, out: Array, out_shape: tuple[int, ...], dtype: str) -> list[Any]:
+def masked_arguments(x: Array, mask: Array | None, out: Array, axes: int) -> list[Any]:
     """x, mask, out and n, in the order of the kernels of sums and of the softmax family."""
+    shape, dtype = tuple(x.shape), x.dtype.name
     return [
-        *strided(x, "x", tuple(x.shape), dtype),
-        *strided(mask, "mask", tuple(x.shape), "bool"),
-        *strided(out, "out", out_shape, dtype),
-        np.int32(x.shape[1]),
+        *strided(x, "x", shape, dtype),
+        *strided(mask, "mask", shape, "bool"),
+        *strided(out, "out", shape[:axes], dtype),
+        np.int32(shape[1]),
     ]
 
 

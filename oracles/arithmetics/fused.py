@@ -6,17 +6,20 @@ last one that encloses each result, compares it with what a kernel under test st
 No enclosure is written to memory. Ground: documented (NVIDIA's maximum errors of exp, log and log1p, doubled).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from oracles.device import module
 from oracles.formats import Format
 from oracles.operator import Operator
 
 SOURCES = Path(__file__).parent / "cuda"
-# Nothing that bears on a result is left to a default. Contractions are off: words.cuh fuses where it wants to.
-FLAGS = ("--std=c++17", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-fmad=false")
+BLOCK = 256  # threads a row
 # What a kernel writes of each row, in the order of ``struct Statistics``.
 STATISTICS = [
     ("error", "f8"), ("error_sum", "f8"), ("distance", "f8"), ("magnitude", "f8"),
@@ -216,5 +219,34 @@ def source(op: Operator, names: tuple[str, ...] = ()) -> str:
 
 
 def defines(fmt: Format) -> tuple[str, ...]:
-    """What the compiler is told of a storage format."""
+    """What a compiler is told of a storage format."""
     return (f"-DSTORAGE_BITS={8 * fmt.dtype.itemsize}", f"-DPRECISION={fmt.precision}", f"-DEMIN={fmt.emin}")
+
+
+def flags(headers: Path = SOURCES) -> tuple[str, ...]:
+    """Nothing that bears on a result is left to a default. Contractions are off: words.cuh fuses where it wants to."""
+    exactly = ("-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-fmad=false")
+    return ("--std=c++17", *exactly, f"-DBLOCK={BLOCK}", f"-I{headers}")
+
+
+def certify(op: Operator, fmt: Format, x: Any, stored: Any, parameters: Mapping[str, float], **others: Any) -> Any:
+    """Statistics of each row of results on the device, as a CuPy array of their bytes: ``.get().view(STATISTICS)``.
+
+    Args:
+        x, stored: CuPy arrays, contiguous, of ``fmt``'s numbers or their bits; (rows, n), or (rows,) stored by an
+            operator of one result a row. No masks. Rows that are not finite come back open.
+        parameters: the operator's.
+        others: weight and bias (n,), where they are given.
+
+    Raises:
+        ValueError: a format of more than 32 bits.
+    """
+    if fmt.dtype.itemsize > 4:
+        raise ValueError(f"{fmt.name}: expected a format of at most 32 bits, for double words to be far sharper")
+    names = tuple(name for name in op.optional if name in others)
+    function = module(source(op, names), (*flags(), *defines(fmt)), SOURCES).get_function("statistics")
+    rows, n = x.shape
+    out = stored.__class__((rows * np.dtype(STATISTICS).itemsize,), np.uint8)
+    scalars = [np.float64(parameters[name]) for name in op.parameters]
+    function((rows,), (BLOCK,), (x, stored, *(others[name] for name in names), *scalars, np.int32(n), out))
+    return out

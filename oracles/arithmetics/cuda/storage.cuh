@@ -1,6 +1,13 @@
 // The storage formats by their bits: STORAGE_BITS, PRECISION and EMIN come from the compiler's command line.
 #pragma once
 
+#ifndef NAN
+#define NAN __longlong_as_double(0x7ff8000000000000ll)
+#endif
+#ifndef INFINITY
+#define INFINITY __longlong_as_double(0x7ff0000000000000ll)
+#endif
+
 #if STORAGE_BITS == 32
 typedef unsigned int Storage;
 #else

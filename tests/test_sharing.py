@@ -1,0 +1,75 @@
+"""Work shared by processes: nothing is lost or done twice, every worker has its own child, a dead one is noticed."""
+
+import os
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+
+from faulty import row_case
+from gpu_impls.call import Run, Runner, call
+from gpu_impls.isolation import Isolated
+from gpu_impls.registry import implementations
+from reports.cli import main
+from reports.sharing import shared
+
+ITEMS = list(range(20))
+
+
+def squared(item: int, runner: Runner) -> tuple[int, int]:
+    return item * item, os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 3])
+def test_every_item_is_done_once(jobs: int):
+    with shared(squared, ITEMS, call, jobs) as results:
+        done = list(results)
+    assert sorted((item, square) for item, (square, _) in done) == [(item, item * item) for item in ITEMS]
+    assert (os.getpid() in {pid for _, (_, pid) in done}) == (jobs < 2)
+
+
+def test_what_cannot_be_sent_is_inherited():
+    by = 3
+    with shared(lambda item, runner: item * by, ITEMS, call, 2) as results:
+        assert sum(result for _, result in results) == by * sum(ITEMS)
+
+
+def dies_at_seven(item: int, runner: Runner) -> int:
+    if item == 7:
+        os._exit(1)
+    return item
+
+
+def test_a_worker_that_dies_ends_it_with_an_error():
+    with shared(dies_at_seven, ITEMS, call, 2) as results, pytest.raises(BrokenProcessPool):
+        list(results)
+
+
+def test_every_worker_has_a_child_of_its_own():
+    """A runner whose child was there before the fork would read its siblings' answers."""
+    (kernel,) = implementations(("sum",), ("pairwise",))
+    cases = [row_case("sum", [[float(k), 1.0]]) for k in ITEMS]
+
+    def total(item: int, runner: Runner) -> float:
+        run: Run = runner(kernel, cases[item].inputs)
+        return float(run.outputs[0][0])
+
+    with Isolated() as runner:
+        assert total(3, runner) == 4.0
+        with shared(total, ITEMS, runner, 3) as results:
+            assert dict(results) == {item: item + 1.0 for item in ITEMS}
+        assert total(5, runner) == 6.0
+
+
+def test_a_baseline_is_the_same_by_one_job_and_by_several(tmp_path: Path):
+    chosen = ("gate", "--update", "--quick", "--op", "max", "--impl", "propagating")
+    for jobs in ("1", "2"):
+        assert main([*chosen, "--baseline", str(tmp_path / jobs), "--jobs", jobs]) == 0
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_jobs_have_to_be_a_number_of_them(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "--jobs", "0"])
+    assert ended.value.code == 2
+    assert "'0' is not a whole number from 1 on" in capsys.readouterr().err
