@@ -1,9 +1,10 @@
 // A row that stays in registers: read once, 16 bytes a thread at a time, computed on, written once.
 //
 // On the compiler's command line: BLOCK threads hold ITEMS vectors each, together a tile; a row is TILES tiles, and is
-// read twice where that is more than one. BLOCKS of them share a multiprocessor at least, which limits registers. WHOLE: rows start at multiples of 16 bytes, elements are neighbours, nothing
-// is masked, and n is a multiple of a vector. Without it elements are read and written one by one, in the same places:
-// the bits of a result do not depend on the layout. gpu_impls/cuda/resident.py chooses.
+// read twice where that is more than one. BLOCKS blocks shall fit on a multiprocessor, which limits registers. WHOLE:
+// rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple of a vector.
+// Without it elements are read and written one by one, in the same places: the bits of a result do not depend on the
+// layout. gpu_impls/cuda/resident.py chooses.
 #pragma once
 #include "affine.cuh"
 #include "row.cuh"
