@@ -17,6 +17,8 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "torch": ("torch",),
     "jax": ("jax",),
     "cupy": ("cupy",),
+    "triton": ("triton", "torch"),
+    "liger": ("liger_kernel", "triton", "torch"),
     "onnx": ("onnxruntime", "onnx"),
     "transformers": ("transformers", "torch"),
 }

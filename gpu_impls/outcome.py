@@ -15,6 +15,10 @@ class Reason(StrEnum):
     CRASHED = "crashed"
     HUNG = "hung"
     RAISED = "raised"
+    MEMORY = "accesses memory that is not its own"
+    RACE = "races in shared memory"
+    BARRIER = "not all threads reach a barrier"
+    UNINITIALISED = "reads memory that nothing wrote"
     WRONG_SHAPE = "wrong shape or dtype"
     WROTE_INPUT = "wrote into its input"
     UNWRITTEN = "output not written"
@@ -29,6 +33,7 @@ class Reason(StrEnum):
     ILL_CONDITIONED = "ill-conditioned: the bound leaves nothing to judge"
     ILL_CONDITIONED_PASS = "ill-conditioned but within the bound"
     WITHIN = "within the bound"
+    CLEAN = "nothing found by the sanitizer"
     OUTSIDE_DOMAIN = "outside its domain"
     NOT_RUN = "not run after it hung or crashed too often"
     NOT_SUPPORTED = "not supported"
@@ -36,7 +41,7 @@ class Reason(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        if self in (Reason.WITHIN, Reason.ILL_CONDITIONED_PASS):
+        if self in (Reason.WITHIN, Reason.ILL_CONDITIONED_PASS, Reason.CLEAN):
             return Outcome.PASS
         return Outcome.NOT_JUDGED if self in _NOT_JUDGED else Outcome.FAIL
 

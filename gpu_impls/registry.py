@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from gpu_impls.libraries import absent
 from oracles.catalogue import operator_named
 from oracles.operator import Operator
 
+# Triton's interpreter needs no GPU (gpu_impls.triton).
+TRITON = "triton" if os.environ.get("TRITON_INTERPRET") == "1" else "triton+cuda"
 # Modules that register our own implementations, and what each needs (gpu_impls.libraries.absent).
 BUILT_IN = {
     **{f"gpu_impls.numpy.{op}": "numpy" for op in (
@@ -29,10 +32,12 @@ BUILT_IN = {
         "sum", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "fused_add_rms_norm", "layer_norm",
         "faulty",
     )},
+    **{f"gpu_impls.triton.{op}": TRITON for op in ("softmax", "rms_norm", "layer_norm")},
     "gpu_impls.adapters.numpy": "numpy",
     **{f"gpu_impls.adapters.{extra}": extra for extra in ("scipy", "torch", "jax", "transformers")},
     "gpu_impls.adapters.onnxruntime": "onnx",
     "gpu_impls.adapters.cupy": "cupy+cuda",
+    "gpu_impls.adapters.liger": "liger+cuda",
     **{f"gpu_impls.adapters.{extra}_cuda": f"{extra}+cuda" for extra in ("torch", "jax", "transformers")},
 }  # fmt: skip
 

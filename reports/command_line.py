@@ -13,14 +13,14 @@ from typing import NoReturn
 from rich.console import Console
 
 from reports import __version__
-from reports.commands import check, gate, replay, report
+from reports.commands import check, gate, replay, report, sanitize
 from reports.commands import list as listing
 
-COMMANDS = {"list": listing, "check": check, "report": report, "gate": gate, "replay": replay}
+COMMANDS = {"list": listing, "check": check, "report": report, "gate": gate, "replay": replay, "sanitize": sanitize}
 BAD_INPUT = 2
 EXIT_CODES = (
-    "exit codes: 0 done (list, report, replay: whatever the outcomes), 1 a property does not hold (check) or something "
-    "is worse or missing (gate), 2 bad input, 130 interrupted"
+    "exit codes: 0 done (list, report, replay: whatever the outcomes), 1 a property does not hold (check), something "
+    "is worse or missing (gate) or was found (sanitize), 2 bad input, 130 interrupted"
 )
 
 

@@ -15,7 +15,7 @@ from reports import __version__
 PACKAGES = (
     "numpy", "ml_dtypes", "mpmath", "gmpy2", "python-flint", "crival", "pandas", "hypothesis", "bokeh",
     "scipy", "torch", "triton", "jax", "jaxlib", "jax-cuda13-plugin", "cupy-cuda13x", "onnxruntime", "onnx",
-    "transformers",
+    "transformers", "liger-kernel",
 )  # fmt: skip
 
 

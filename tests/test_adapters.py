@@ -44,7 +44,7 @@ def test_every_library_is_one_of_pyprojects_extras(pytestconfig: pytest.Config):
     text = (pytestconfig.rootpath / "pyproject.toml").read_text()
     for extra, needed in EXTRAS.items():
         (line,) = (line for line in text.splitlines() if line.startswith(f"{extra} = "))
-        assert all(re.search(f'"{library}(-cuda13x)?>=', line) for library in needed)
+        assert all(re.search(f'"{library.replace("_", "-")}(-cuda13x)?>=', line) for library in needed)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -4,6 +4,7 @@ import importlib
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gpu_impls.cuda.launch import (
     norm_arguments,
     strided,
 )
+from gpu_impls.cuda.resident import SHAPES, address, in_vectors, resident
 from gpu_impls.libraries import absent
 from gpu_impls.registry import BUILT_IN, Implementation, implementations, isolated
 from oracles.formats import FORMATS
@@ -35,7 +37,9 @@ with isolated():  # where there is no GPU, nothing but this file knows them
     for module in MODULES:
         importlib.import_module(module)
     KERNELS = [i for i in implementations() if i.origin in MODULES]
+FAST = {"one_read", "in_double"}
 FILES = sorted(path.stem for path in SOURCES.glob("*.cu"))
+RESIDENT = [name for name in FILES if "resident.cuh" in (SOURCES / f"{name}.cu").read_text()]
 ARCHITECTURES = (80, 90, 100)
 ROWS = np.zeros((4, 5), np.float32)
 
@@ -54,7 +58,7 @@ def test_other_block_sizes_are_refused_in_words(block: Any):
 @pytest.mark.parametrize("flush", [True, False])
 @pytest.mark.parametrize("dtype", STORAGE)
 def test_nothing_that_bears_on_a_result_is_left_to_a_default(dtype: str, flush: bool):
-    flags = Kernel("softmax", "one_read", 64, flush, (("ITEMS", 4),)).flags(dtype)
+    flags = Kernel("softmax_one_read", "one_read", 64, flush, (("ITEMS", 4),)).flags(dtype)
     wanted = {f"-ftz={str(flush).lower()}", "-prec-div=true", "-prec-sqrt=true", "-fmad=true", "--std=c++17"}
     assert wanted <= set(flags)
     assert {f"-DSTORAGE={STORAGE[dtype]}", "-DITEMS=4"} <= set(flags)
@@ -121,17 +125,80 @@ def test_statistics_have_to_be_contiguous():
         norm_arguments(x, None, None, 1e-5, x, (np.zeros(4, np.float16),))
 
 
+def shape(
+    n: int,
+    dtype: str = "float32",
+    block: int | None = None,
+    x: Any = None,
+    file: str = "softmax_one_read",
+    **others: Any,
+) -> dict[str, int]:
+    """What the compiler is told of a row in registers."""
+    rows = np.zeros((2, n), FORMATS[dtype].dtype) if x is None else x
+    kernel = resident(file, "one_read", rows, tuple(others.values()), None, block, flush=False)
+    assert dict(kernel.defines)["BLOCK"] == kernel.block
+    return dict(kernel.defines)
+
+
 @pytest.mark.parametrize(
-    ("n", "block", "kept"), [(0, 32, 1), (1, 32, 1), (33, 32, 2), (97, 32, 4), (1024, 32, 32), (32768, 1024, 32)]
+    ("n", "dtype", "block", "items", "tiles"),
+    [
+        (0, "float32", 32, 1, 1),
+        (1, "bfloat16", 32, 1, 1),
+        (129, "float32", 32, 2, 1),
+        (513, "float32", 64, 4, 1),
+        (4096, "float32", 256, 4, 1),
+        (8192, "float32", 512, 4, 1),
+        (8192, "bfloat16", 256, 4, 1),
+        (16384, "float32", 1024, 4, 1),
+        (16385, "float32", 512, 4, 3),
+        (32768, "float16", 1024, 4, 1),
+        (32769, "float16", 512, 4, 3),
+        (131072, "bfloat16", 512, 4, 8),
+    ],
 )
-def test_one_read_keeps_a_power_of_two_of_elements(n: int, block: int, kept: int):
-    assert softmax.items(n, block) == kept
+def test_rows_are_held_in_whole_warps(n: int, dtype: str, block: int, items: int, tiles: int):
+    chosen = shape(n, dtype)
+    assert (chosen["BLOCK"], chosen["ITEMS"], chosen["TILES"]) == (block, items, tiles)
 
 
-@pytest.mark.parametrize(("n", "block"), [(1025, 32), (32769, 1024)])
-def test_one_read_refuses_what_does_not_fit_into_registers(n: int, block: int):
-    with pytest.raises(ValueError, match=f"n={n} with block={block}: expected at most 32 elements a thread"):
-        softmax.items(n, block)
+@pytest.mark.parametrize("dtype", STORAGE)
+@pytest.mark.parametrize("block", [None, 32, 96, 256, 1024])
+def test_registers_hold_every_row_and_the_fewest_tiles(block: int | None, dtype: str):
+    for n in (0, 1, 7, 31, 33, 1023, 1025, 8191, 32768, 32769, 50257, LONGEST):
+        chosen = shape(n, dtype, block)
+        tile = chosen["BLOCK"] * chosen["ITEMS"] * 16 // FORMATS[dtype].dtype.itemsize
+        assert tile * chosen["TILES"] >= n
+        assert tile * (chosen["TILES"] - 1) < max(n, 1)
+        assert chosen["ITEMS"] * 16 // FORMATS[dtype].dtype.itemsize <= 32
+        registers = SHAPES["softmax_one_read", FORMATS[dtype].dtype.itemsize].registers
+        assert chosen["BLOCKS"] * chosen["BLOCK"] * registers <= 65_536 or chosen["BLOCKS"] == 1
+
+
+def test_a_block_of_another_size_is_refused_before_a_shape_is_sought():
+    with pytest.raises(ValueError, match="block=0: expected a multiple of 32"):
+        shape(5, block=0)
+
+
+@pytest.mark.parametrize("dtype", STORAGE)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sixteen_bytes_at_a_time_only_where_every_row_allows_it(layout: str, dtype: str):
+    """Another layout changes how the row is read, and nothing else."""
+    aligned = np.zeros(4 * 64 + 8, FORMATS[dtype].dtype)
+    aligned = aligned[-address(aligned) % 16 // aligned.itemsize :][: 4 * 64].reshape(4, 64)
+    plain, x = shape(64, dtype, x=aligned), LAYOUTS[layout](aligned)
+    assert plain["WHOLE"] == 1
+    assert shape(64, dtype, x=aligned, out=x)["WHOLE"] == shape(64, dtype, x=x)["WHOLE"] == int(in_vectors(x))
+    assert {**shape(64, dtype, x=x), "WHOLE": 1} == plain
+    starts = {address(x[r]) % 16 for r in range(len(x))}
+    assert in_vectors(x) == (x.strides[1] == x.itemsize and starts == {0})
+    assert shape(63, dtype)["WHOLE"] == 0
+
+
+def test_masks_are_read_one_by_one():
+    x = np.zeros((2, 64), np.float32)
+    masked = resident("softmax_one_read", "one_read", x, (), np.ones((2, 64), np.bool_), None, flush=False)
+    assert dict(masked.defines)["WHOLE"] == 0
 
 
 def declared(file: str) -> dict[str, int]:
@@ -139,7 +206,7 @@ def declared(file: str) -> dict[str, int]:
     text = re.sub(r"//.*", "", (SOURCES / f"{file}.cu").read_text())
     for name, value in re.findall(r"#define (ROWS_IN|NORM_IN)((?:.*\\\n)+.*)", text):
         text = text.replace(f"({name}", f"({value}").replace("\\\n", "")
-    found = re.findall(r'extern "C" __global__ void __launch_bounds__\(1024\)\s*(\w+)\(([^{]*)\) \{', text)
+    found = re.findall(r'extern "C" __global__ void __launch_bounds__\([\w, ]+\)\s*(\w+)\(([^{]*)\) \{', text)
     return {name: len(parameters.split(",")) for name, parameters in found}
 
 
@@ -186,7 +253,8 @@ def test_contracts():
     check_declarations(KERNELS)
     assert all(i.function.__doc__ and i.contract.backend == "cupy" for i in KERNELS)
     right = [i for i in KERNELS if not i.contract.known_faulty]
-    assert {i.contract.dtypes for i in right} == {tuple(STORAGE)}
+    taken = Counter((i.op, i.name.replace("_narrow", "")) for i in right for _ in i.contract.dtypes)
+    assert set(taken.values()) == {len(STORAGE)}  # by one contract, or by two for wide and narrow
     assert all(i.name.endswith("_ftz") == (i.contract.subnormals == "flush") for i in right)
     assert all(BUILT_IN[module] == "cupy+cuda" for module in MODULES)
 
@@ -207,9 +275,11 @@ def nvcc() -> str:
     return found
 
 
-def compile_for_all(file: str, dtype: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def compile_for_all(
+    file: str, dtype: str, folder: Path, defines: dict[str, int] | None = None
+) -> subprocess.CompletedProcess[str]:
     targets = [f"-gencode=arch=compute_{sm},code=sm_{sm}" for sm in ARCHITECTURES]
-    command = [nvcc(), "-fatbin", "-Werror", "all-warnings", *targets, *options(STORAGE[dtype], flush=False)]
+    command = [nvcc(), "-fatbin", "-Werror", "all-warnings", *targets, *options(STORAGE[dtype], False, defines)]
     command += ["-o", str(folder / "out.fatbin"), str(SOURCES / f"{file}.cu")]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
@@ -220,6 +290,31 @@ def test_sources_compile_for_every_architecture_without_a_warning(file: str, dty
     done = compile_for_all(file, dtype, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "out.fatbin").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("n", "whole"), [(5, 0), (LONGEST, 1)])
+@pytest.mark.parametrize("file", RESIDENT)
+def test_every_shape_of_a_row_in_registers_compiles(file: str, n: int, whole: int, tmp_path: Path):
+    for dtype in ("float32", "bfloat16"):
+        done = compile_for_all(file, dtype, tmp_path, {**shape(n, dtype, file=file), "WHOLE": whole})
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("n", [4096, 8192])
+@pytest.mark.parametrize("file", RESIDENT)
+def test_rows_stay_in_registers(file: str, n: int, dtype: str, tmp_path: Path):
+    """At most four registers of a thread go to memory, and none of softmax and rms_norm."""
+    flags = options(STORAGE[dtype], False, shape(n, dtype, file=file))
+    command = [nvcc(), "-cubin", "-arch=sm_90", "-Xptxas", "-v", *flags, "-o", str(tmp_path / "out.cubin")]
+    told = subprocess.run(
+        [*command, str(SOURCES / f"{file}.cu")], capture_output=True, text=True, timeout=300, check=True
+    ).stderr
+    spilled = [
+        int(b) for name, b in re.findall(r"'(\w+)' for 'sm_90'.*?(\d+) bytes spill stores", told, re.S) if name in FAST
+    ]
+    assert spilled
+    assert max(spilled) <= (16 if file == "layer_norm_accurate" else 0)
 
 
 def test_a_source_with_an_error_does_not_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -105,7 +105,7 @@ def test_a_missing_library_is_reported_in_words(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_built_in_can_run_here():
-    optional = {"torch", "jax", "onnx", "transformers"}
+    optional = {"torch", "jax", "onnx", "transformers", "triton", "liger"}
     assert {BUILT_IN[module] for module in load_built_in()} <= optional | {
         f"{extra}+cuda" for extra in (*optional, "cupy")
     }

@@ -11,20 +11,21 @@ BLOCK = 256
 # How a block of BLOCK threads adds: every thread strided elements, then a tree over the threads. Adding the first
 # element to 0, and the identities that pad the second level, is exact.
 LANES = f"lanes:{BLOCK}"
+NARROW = ("float16", "bfloat16")
 # Squares of differences neither overflow nor underflow in float32.
 DOMAIN = (1e-15, 1e15)
 
 Register = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def cuda_kernel(op: str, **claims: Any) -> Register:
+def cuda_kernel(op: str, name: str | None = None, dtypes: tuple[str, ...] = tuple(STORAGE), **claims: Any) -> Register:
     """Register ``function(..., flush=)`` as ``cuda_NAME`` (subnormals kept) and ``cuda_NAME_ftz`` (flushed)."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for suffix, flush in (("", False), ("_ftz", True)):
             bound = functools.wraps(function)(functools.partial(function, flush=flush))
-            named = {"name": f"cuda_{function.__name__}{suffix}", "subnormals": "flush" if flush else "keep"}
-            implementation(op, dtypes=tuple(STORAGE), backend="cupy", **named, **claims)(bound)
+            named = {"name": f"cuda_{name or function.__name__}{suffix}", "subnormals": "flush" if flush else "keep"}
+            implementation(op, dtypes=dtypes, backend="cupy", **named, **claims)(bound)
         return function
 
     return register

@@ -8,10 +8,10 @@ struct Row {
   const bool *mask;  // null: everything takes part
   int64 mask_stride;
 
+  __device__ bool shows(int i) const { return mask == nullptr || mask[i * mask_stride]; }
+
   // Element i, or `hidden` where the mask hides it: replaced, never multiplied, since 0 * NaN is NaN.
-  __device__ float at(int i, float hidden) const {
-    return mask != nullptr && !mask[i * mask_stride] ? hidden : widen(x[i * stride]);
-  }
+  __device__ float at(int i, float hidden) const { return shows(i) ? widen(x[i * stride]) : hidden; }
 };
 
 // The row of this block: one block a row.

@@ -18,6 +18,10 @@ __device__ inline Shifted from_lane_above(Shifted value, int offset) {
   return {from_lane_above(value.m, offset), from_lane_above(value.l, offset)};
 }
 
+__device__ inline Shifted exchanged(Shifted value, int distance) {
+  return {exchanged(value.m, distance), exchanged(value.l, distance)};
+}
+
 struct Online {
   using Value = Shifted;
   static __device__ Shifted identity() { return {-INF, 0.0f}; }

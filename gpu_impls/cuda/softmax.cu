@@ -1,11 +1,6 @@
-// softmax in three ways, one block a row. A row of nothing gives zeros; NaN or +inf gives NaN throughout. Every thread
+// softmax in two ways, one block a row. A row of nothing gives zeros; NaN or +inf gives NaN throughout. Every thread
 // reads an element for the last time before it writes it: out may be x.
 #include "shifting.cuh"
-
-// ITEMS: how many elements of the row a thread of one_read keeps in registers.
-#ifndef ITEMS
-#define ITEMS 8
-#endif
 
 // y = exp(x - m) / total: subtraction, exponential and division each round once.
 __device__ void write_softmax(const Row &row, int n, float m, float total, Storage *y, int64 stride) {
@@ -48,31 +43,4 @@ extern "C" __global__ void __launch_bounds__(1024)
   for (int i = threadIdx.x; i < n; i += TILE * blockDim.x) whole = Online::merge(whole, tile(row, i, n));
   whole = block_reduce<Online>(whole);
   write_softmax(row, n, subtractable(whole.m), nonzero(whole.l), out + blockIdx.x * out_row, out_column);
-}
-
-// The row is read once and stays in registers: n is at most ITEMS * blockDim.
-extern "C" __global__ void __launch_bounds__(1024)
-    one_read(const Storage *x, int64 x_row, int64 x_column, const bool *mask, int64 mask_row, int64 mask_column,
-             Storage *out, int64 out_row, int64 out_column, int n) {
-  const Row row = row_of_block(x, x_row, x_column, mask, mask_row, mask_column);
-  float values[ITEMS], m = Max::identity(), total = Sum::identity();
-#pragma unroll
-  for (int k = 0; k < ITEMS; ++k) {
-    const int i = threadIdx.x + k * blockDim.x;
-    values[k] = i < n ? row.at(i, -INF) : -INF;
-    m = Max::merge(m, values[k]);
-  }
-  m = subtractable(block_reduce<Max>(m));
-#pragma unroll
-  for (int k = 0; k < ITEMS; ++k) {
-    values[k] = expf(values[k] - m);
-    total += values[k];  // beyond the row: exp(-inf) = 0
-  }
-  total = nonzero(block_reduce<Sum>(total));
-  Storage *y = out + blockIdx.x * out_row;
-#pragma unroll
-  for (int k = 0; k < ITEMS; ++k) {
-    const int i = threadIdx.x + k * blockDim.x;
-    if (i < n) store(y + i * out_column, values[k] / total);
-  }
 }

@@ -1,10 +1,9 @@
 """Softmax of each row in three ways. All can write into ``out``, x itself too."""
 
-from gpu_impls.cuda.kernels import BLOCK, LANES, cuda_kernel
-from gpu_impls.cuda.launch import LARGEST_BLOCK, Array, Kernel, checked, map_rows, on_device
+from gpu_impls.cuda.kernels import BLOCK, LANES, cuda_kernel, faulty_kernel
+from gpu_impls.cuda.launch import Array, Kernel, checked, map_rows, on_device
+from gpu_impls.cuda.resident import resident
 from gpu_impls.numpy.softmax import ONLINE, THREE_PASS
-
-MOST_ITEMS = 32  # elements a thread may keep in registers
 
 
 @cuda_kernel("softmax", summation=LANES, source=THREE_PASS)
@@ -23,22 +22,25 @@ def online(
     return map_rows(Kernel("softmax", "online", block, flush), x, mask, out)
 
 
-@cuda_kernel("softmax", summation=f"lanes:{LARGEST_BLOCK}", max_length=LARGEST_BLOCK * MOST_ITEMS, source=THREE_PASS)
+@cuda_kernel("softmax", summation="tree", source=THREE_PASS)
 def one_read(
-    x: Array, mask: Array | None = None, out: Array | None = None, *, flush: bool = False, block: int = LARGEST_BLOCK
+    x: Array, mask: Array | None = None, out: Array | None = None, *, flush: bool = False, block: int | None = None
 ) -> Array:
-    """The row is read once and stays in registers: up to 32 elements a thread.
-
-    Raises:
-        ValueError: a row longer than 32 elements a thread.
-    """
-    x = checked(on_device(x))
-    return map_rows(Kernel("softmax", "one_read", block, flush, (("ITEMS", items(x.shape[1], block)),)), x, mask, out)
+    """The row is read once and stays in registers: up to 32 elements a thread. Longer rows are read twice."""
+    return _one_read("one_read", x, mask, out, flush, block)
 
 
-def items(n: int, block: int) -> int:
-    """Elements a thread keeps, a power of two: few programs serve all lengths."""
-    needed = max(-(-n // block), 1)
-    if needed > MOST_ITEMS:
-        raise ValueError(f"n={n} with block={block}: expected at most {MOST_ITEMS} elements a thread")
-    return 1 << (needed - 1).bit_length()
+PADDED = "what lies beyond the row, or is hidden, adds exp(0 - m) to the sum"
+
+
+@faulty_kernel("softmax", dict.fromkeys(("accuracy", "special_values", "masks"), PADDED))
+def padded_with_zero(x: Array, mask: Array | None = None, out: Array | None = None) -> Array:
+    """Faulty: registers beyond the row hold 0, the identity of a sum, not of a softmax."""
+    return _one_read("padded_with_zero", x, mask, out)
+
+
+def _one_read(
+    name: str, x: Array, mask: Array | None, out: Array | None, flush: bool = False, block: int | None = None
+) -> Array:
+    x, out = checked(on_device(x)), None if out is None else on_device(out)
+    return map_rows(resident("softmax_one_read", name, x, (out,), mask, block, flush), x, mask, out)

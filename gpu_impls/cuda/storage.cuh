@@ -38,3 +38,17 @@ __device__ inline void store(Half *to, float value) {
 __device__ inline void store(BFloat16 *to, float value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to->bits) : "f"(value));
 }
+
+// Two neighbours at once, the first at a multiple of their size.
+__device__ inline void store_two(float *to, float first, float second) {
+  to[0] = first;
+  to[1] = second;
+}
+
+__device__ inline void store_two(Half *to, float first, float second) {
+  asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(*reinterpret_cast<unsigned *>(to)) : "f"(first), "f"(second));
+}
+
+__device__ inline void store_two(BFloat16 *to, float first, float second) {
+  asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(*reinterpret_cast<unsigned *>(to)) : "f"(first), "f"(second));
+}

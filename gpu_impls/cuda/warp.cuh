@@ -9,6 +9,8 @@ __device__ inline float from_lane_above(float value, int offset) {
   return __shfl_down_sync(ALL_LANES, value, offset);
 }
 
+__device__ inline float exchanged(float value, int distance) { return __shfl_xor_sync(ALL_LANES, value, distance); }
+
 struct Sum {
   using Value = float;
   static __device__ float identity() { return 0.0f; }
@@ -28,5 +30,15 @@ template <class Monoid>
 __device__ typename Monoid::Value warp_reduce(typename Monoid::Value value) {
 #pragma unroll
   for (int offset = WARP / 2; offset > 0; offset /= 2) value = Monoid::merge(value, from_lane_above(value, offset));
+  return value;
+}
+
+// Every lane gets the merge of the values of its LANES neighbours (a power of two), itself among them, and all of them
+// the same bits: what a lane merges with its partner's, the partner merges with its own, and merges commute.
+template <class Monoid, int LANES = WARP>
+__device__ typename Monoid::Value warp_all_reduce(typename Monoid::Value value) {
+#pragma unroll
+  for (int distance = LANES / 2; distance > 0; distance /= 2)
+    value = Monoid::merge(value, exchanged(value, distance));
   return value;
 }

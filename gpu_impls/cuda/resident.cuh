@@ -1,0 +1,193 @@
+// A row that stays in registers: read once, 16 bytes a thread at a time, computed on, written once.
+//
+// On the compiler's command line: BLOCK threads hold ITEMS vectors each, together a tile; a row is TILES tiles, and is
+// read twice where that is more than one. BLOCKS blocks shall fit on a multiprocessor, which limits registers. WHOLE:
+// rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple of a vector.
+// Without it elements are read and written one by one, in the same places: the bits of a result do not depend on the
+// layout. gpu_impls/cuda/resident.py chooses.
+#pragma once
+#include "affine.cuh"
+#include "row.cuh"
+#include "vector.cuh"
+#include "warp.cuh"
+
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#ifndef BLOCKS
+#define BLOCKS 1
+#endif
+#ifndef ITEMS
+#define ITEMS 4
+#endif
+#ifndef TILES
+#define TILES 1
+#endif
+#ifndef WHOLE
+#define WHOLE 1
+#endif
+
+// Neighbours first, then neighbouring pairs: depth log2(COUNT).
+template <class Monoid, int COUNT>
+__device__ typename Monoid::Value pairwise(typename Monoid::Value (&values)[COUNT]) {
+#pragma unroll
+  for (int apart = 1; apart < COUNT; apart *= 2)
+#pragma unroll
+    for (int k = 0; k < COUNT; k += 2 * apart) values[k] = Monoid::merge(values[k], values[k + apart]);
+  return values[0];
+}
+
+__host__ __device__ constexpr int power_of_two_from(int count) {
+  return count <= 1 ? 1 : 2 * power_of_two_from((count + 1) / 2);
+}
+
+// Merges one value a thread; every thread gets the result, after one barrier. To be called once a kernel for each
+// Monoid: nothing keeps a fast warp from writing again what a slow one has yet to read.
+template <class Monoid>
+__device__ typename Monoid::Value block_all_reduce(typename Monoid::Value value) {
+  constexpr int WARPS = BLOCK / WARP, LANES = power_of_two_from(WARPS);
+  value = warp_all_reduce<Monoid>(value);
+  if constexpr (WARPS > 1) {
+    __shared__ typename Monoid::Value scratch[WARPS];
+    if (threadIdx.x % WARP == 0) scratch[threadIdx.x / WARP] = value;
+    __syncthreads();
+    const int warp = threadIdx.x % LANES;
+    value = warp_all_reduce<Monoid, LANES>(warp < WARPS ? scratch[warp] : Monoid::identity());
+  }
+  return value;
+}
+
+// Without a cache hint: .cs was up to 0.05 slower on an H200. Volatile, for a load is not to move behind the barriers
+// that follow it.
+__device__ inline uint4 load_sixteen(const Storage *from) {
+  uint4 loaded;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(loaded.x), "=r"(loaded.y), "=r"(loaded.z), "=r"(loaded.w)
+               : "l"(from));
+  return loaded;
+}
+
+__device__ inline void store_sixteen(Storage *to, uint4 stored) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(stored.x), "r"(stored.y), "r"(stored.z),
+               "r"(stored.w)
+               : "memory");
+}
+
+struct Tile {
+  Sixteen kept[ITEMS];
+  int start;
+
+  // Where in the row this thread's vector `item` begins. Vectors are dealt out in turn: neighbours read neighbours.
+  __device__ int first(int item) const { return start + (item * BLOCK + threadIdx.x) * VECTOR; }
+
+  __device__ float at(int item, int k) const { return widen(kept[item].parts[k]); }
+
+  // `hidden` stands where the row has ended, and where the mask hides.
+  __device__ void load(const Row &row, int tile, int n, Storage hidden) {
+    start = tile * (ITEMS * BLOCK * VECTOR);
+#pragma unroll
+    for (int item = 0; item < ITEMS; ++item) {
+      const int i = first(item);
+#pragma unroll
+      for (int k = 0; k < VECTOR; ++k) kept[item].parts[k] = hidden;
+      if constexpr (WHOLE) {
+        if (i < n) kept[item].whole = load_sixteen(row.x + i);
+      } else {
+#pragma unroll
+        for (int k = 0; k < VECTOR; ++k)
+          if (i + k < n && row.shows(i + k)) kept[item].parts[k] = row.x[(i + k) * row.stride];
+      }
+    }
+  }
+
+  // From here on the compiler knows nothing of the elements: what it derived from them before it derives again, in the
+  // place of keeping it in registers.
+  __device__ void rederive() {
+#pragma unroll
+    for (int item = 0; item < ITEMS; ++item)
+      asm volatile("" : "+r"(kept[item].whole.x), "+r"(kept[item].whole.y), "+r"(kept[item].whole.z),
+                   "+r"(kept[item].whole.w));
+  }
+
+  // The merge of `of` every element.
+  template <class Monoid, class Of>
+  __device__ typename Monoid::Value reduce(const Of &of) const {
+    typename Monoid::Value whole[ITEMS];
+#pragma unroll
+    for (int item = 0; item < ITEMS; ++item) {
+      typename Monoid::Value values[VECTOR];
+#pragma unroll
+      for (int k = 0; k < VECTOR; ++k) values[k] = of(at(item, k));
+      whole[item] = pairwise<Monoid>(values);
+    }
+    return pairwise<Monoid>(whole);
+  }
+
+  // Writes the row: `of(item, values)` fills in this thread's vector `item`.
+  template <class Of>
+  __device__ void write(Storage *y, int64 stride, int n, const Of &of) const {
+#pragma unroll
+    for (int item = 0; item < ITEMS; ++item) {
+      float values[VECTOR];
+      of(item, values);
+      Sixteen stored;
+#pragma unroll
+      for (int k = 0; k < VECTOR; k += 2) store_two(&stored.parts[k], values[k], values[k + 1]);
+      const int i = first(item);
+      if constexpr (WHOLE) {
+        if (i < n) store_sixteen(y + i, stored.whole);
+      } else {
+#pragma unroll
+        for (int k = 0; k < VECTOR; ++k)
+          if (i + k < n) y[(i + k) * stride] = stored.parts[k];
+      }
+    }
+  }
+};
+
+// A vector of a weight or a bias. These are read by every row, and go through the caches.
+__device__ inline Sixteen load_columns(const Storage *columns, int64 stride, int i, int n, float absent) {
+  Sixteen loaded;
+#pragma unroll
+  for (int k = 0; k < VECTOR; ++k) store(&loaded.parts[k], absent);
+  if (columns == nullptr) return loaded;
+  if constexpr (WHOLE) {
+    if (i < n) loaded.whole = __ldg(reinterpret_cast<const uint4 *>(columns + i));
+  } else {
+#pragma unroll
+    for (int k = 0; k < VECTOR; ++k)
+      if (i + k < n) loaded.parts[k] = columns[(i + k) * stride];
+  }
+  return loaded;
+}
+
+__device__ inline float narrowed(float value) { return value; }
+__device__ inline float narrowed(double value) { return float(value); }
+
+// Weight and bias of a thread's vectors, each read while the vector before is computed: no load waits behind a store.
+struct Columns {
+  Affine affine;
+  int n;
+  Sixteen weight, bias;
+
+  // Without them z stays what it is, the sign of a zero too.
+  __device__ void load(int i) {
+    weight = load_columns(affine.weight, affine.weight_stride, i, n, 1.0f);
+    bias = load_columns(affine.bias, affine.bias_stride, i, n, -0.0f);
+  }
+
+  // Writes of(x), scaled and shifted in the arithmetic of Number.
+  template <class Number, class Of>
+  __device__ void write(const Tile &tile, Storage *y, int64 stride, const Of &of) {
+    load(tile.first(0));
+    tile.write(y, stride, n, [&](int item, float(&values)[VECTOR]) {
+      const Sixteen w = weight, b = bias;
+      if (item + 1 < ITEMS) load(tile.first(item + 1));
+#pragma unroll
+      for (int k = 0; k < VECTOR; ++k) {
+        const Number z = of(tile.at(item, k));
+        values[k] = narrowed(z * Number(widen(w.parts[k])) + Number(widen(b.parts[k])));
+      }
+    });
+  }
+};

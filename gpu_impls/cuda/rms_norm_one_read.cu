@@ -1,0 +1,24 @@
+// rms_norm with the row in registers. Rows longer than a tile are read twice. out may be x.
+#include "resident.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
+    one_read(const Storage *x, int64 x_row, int64 x_column, const Storage *weight, int64 weight_stride,
+             const Storage *bias, int64 bias_stride, Storage *out, int64 out_row, int64 out_column, float eps, int n) {
+  const Row row = row_of_block(x, x_row, x_column);
+  Storage *y = out + blockIdx.x * out_row;
+  const Storage zero = {};
+  Tile tile;
+  Columns columns = {{weight, weight_stride, bias, bias_stride}, n};
+  float squares = Sum::identity();
+#pragma unroll 1
+  for (int t = 0; t < TILES; ++t) {
+    tile.load(row, t, n, zero);
+    squares += tile.reduce<Sum>([](float x) { return x * x; });
+  }
+  const float reciprocal = rsqrtf(block_all_reduce<Sum>(squares) / n + eps);
+#pragma unroll 1
+  for (int t = 0; t < TILES; ++t) {
+    if (TILES > 1) tile.load(row, t, n, zero);
+    columns.write<float>(tile, y, out_column, [&](float x) { return x * reciprocal; });
+  }
+}
