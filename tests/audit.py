@@ -20,6 +20,7 @@ from oracles.arithmetics import ARITHMETICS, double_word, vectorised
 from oracles.catalogue import OPERATORS
 from oracles.classes import ElementClass
 from oracles.formats import FORMATS
+from oracles.operator import ROW_WISE
 from oracles.truth import SINGLE_WORDS, Row
 from properties.battery import regimes_for
 from properties.case import Case
@@ -247,33 +248,36 @@ def cases(lengths: tuple[int, ...] = (33,), seed: int = 3) -> Iterator[Case]:
             for n in lengths:
                 if regime.fits(n):
                     turn += 1
-                    affine = "weight" in OPERATORS[op].optional and bool(turn % 2)
+                    affine = {name: turn % 2 == 1 for name in ("weight", "bias") if name in OPERATORS[op].optional}
                     dtype = list(FORMATS)[turn % len(FORMATS)]
-                    yield Case(op, dtype, regime.name, rows=2, n=n, seed=seed, weight=affine, bias=affine)
+                    yield Case(op, dtype, regime.name, rows=2, n=n, seed=seed, **affine)
 
 
 def finite_rows(case: Case) -> Iterator[Row]:
     op, inputs = case.operator, case.inputs
     visible = op.visible(inputs)
-    (classes,) = op.classify(inputs, "zero")
+    classes, *_ = op.classify(inputs, "zero")
     for r in range(case.rows):
         seen = visible[r].any() and (classes.reshape(case.rows, -1)[r] == ElementClass.VALUE).any()
-        if seen and np.isfinite(inputs.x64[r, visible[r]]).all():
-            yield Row(op, inputs, r, visible[r])
+        row = Row(op, inputs, r, visible[r])
+        if seen and all(np.isfinite(row.arguments()[name]).all() for name in ROW_WISE if name in row.arguments()):
+            yield row
 
 
 def misses(v: ModuleType, row: Row) -> int:
     """Elements of a row whose enclosure does not hold what mpmath and python-flint find at 300 bits."""
     arguments, precise = row.arguments(), row.op.rational or row.inputs.fmt.precision > SINGLE_WORDS
-    (enclosed,) = v.VECTORISED.enclose(row.op.define, {**arguments, "x": arguments["x"][None, :]}, precise)
+    one_row = {name: value[None, :] if name in ROW_WISE else value for name, value in arguments.items()}
+    enclosures = v.VECTORISED.enclose(row.op.define, one_row, precise)
     found = 0
     for name in ("mpmath", "flint"):
-        (reference,) = ARITHMETICS[name].evaluate(row.op.define, arguments, PRECISION)
-        for i in np.flatnonzero(np.isfinite(enclosed.radius[0])).tolist():
-            middle = enclosed.fraction((0, i))
-            reach = Fraction(float(enclosed.radius[0, i])) * Fraction(2) ** int(enclosed.exponent[0, i])
-            low, high = reference.interval(i)
-            found += low > middle + reach or high < middle - reach
+        references = ARITHMETICS[name].evaluate(row.op.define, arguments, PRECISION)
+        for enclosed, reference in zip(enclosures, references, strict=True):
+            for i in np.flatnonzero(np.isfinite(enclosed.radius[0])).tolist():
+                middle = enclosed.fraction((0, i))
+                reach = Fraction(float(enclosed.radius[0, i])) * Fraction(2) ** int(enclosed.exponent[0, i])
+                low, high = reference.interval(i)
+                found += low > middle + reach or high < middle - reach
     return found
 
 
