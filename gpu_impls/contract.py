@@ -13,6 +13,7 @@ MASKED_ROW = ("zero", "nan")
 SUBNORMALS = ("keep", "flush")
 CASTS = ("before_weight",)
 SHIFTS = ("unfused",)
+STATISTICS = ("rounded",)
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Contract:
         contiguous_only: strided x is not offered.
         summation: "lanes:T", "tree" or "compensated": depth of its sums, see ``oracles.bounds.depth``.
         cast: "before_weight" where the normalised row is rounded to storage before the weight (rms_norm).
+        statistics: "rounded" where a norm sees the sum with the residual as it was stored (fused_add_rms_norm).
         through: a format that results are rounded to before they are rounded to storage ("float32" where a float64
             result is cast to 16 bits by a library that goes that way).
         shift: "unfused" where x*c - m*c is computed from separately rounded products (softmax family).
@@ -58,6 +60,7 @@ class Contract:
     summation: str | None = None
     cast: str | None = None
     shift: str | None = None
+    statistics: str | None = None
     through: str | None = None
     source: str = ""
     deviates: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +77,7 @@ class Contract:
         _one_of("masked_row", self.masked_row, MASKED_ROW)
         _one_of("subnormals", self.subnormals, SUBNORMALS)
         _one_of("cast", self.cast, (None, *CASTS))
+        _one_of("statistics", self.statistics, (None, *STATISTICS))
         _one_of("shift", self.shift, (None, *SHIFTS))
         if self.domain is not None and not 0 < self.domain[0] < self.domain[1]:
             raise ValueError(f"domain={self.domain}: expected (lo, hi) with 0 < lo < hi")
@@ -98,6 +102,7 @@ class Contract:
             summation=self.summation,
             cast_before_weight=self.cast == "before_weight",
             unfused_shift=self.shift == "unfused",
+            rounded_statistics=self.statistics == "rounded",
             through=format_named(self.through) if self.through else None,
             bounded_domain=self.domain is not None,
         )

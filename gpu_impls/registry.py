@@ -25,7 +25,8 @@ TRITON = "triton" if os.environ.get("TRITON_INTERPRET") == "1" else "triton+cuda
 # Modules that register our own implementations, and what each needs (gpu_impls.libraries.absent).
 BUILT_IN = {
     **{f"gpu_impls.numpy.{op}": "numpy" for op in (
-        "sum", "mean", "var", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "layer_norm",
+        "sum", "mean", "var", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "fused_add_rms_norm",
+        "layer_norm",
     )},
     **{f"gpu_impls.cuda.{op}": "cupy+cuda" for op in (
         "sum", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "fused_add_rms_norm", "layer_norm",

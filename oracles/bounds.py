@@ -31,6 +31,7 @@ class ErrorModel:
         summation: claimed shape of the sums, or None for any order at all.
         cast_before_weight: the normalised row is rounded to storage before it is multiplied by the weight.
         unfused_shift: the softmax family's exponent is a difference of two rounded products or sums.
+        rounded_statistics: a norm sees its sum with the residual as it was stored, not as it was computed.
         through: results are rounded to this format before they are rounded to storage.
         bounded_domain: squares neither overflow nor underflow (the contract has a domain).
     """
@@ -40,6 +41,7 @@ class ErrorModel:
     summation: str | None = None
     cast_before_weight: bool = False
     unfused_shift: bool = False
+    rounded_statistics: bool = False
     through: Format | None = None
     bounded_domain: bool = False
 

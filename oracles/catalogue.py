@@ -1,5 +1,6 @@
 """Every operator there is, by name."""
 
+from oracles.fused_add_rms_norm import FUSED_ADD_RMS_NORM
 from oracles.layer_norm import LAYER_NORM
 from oracles.log_softmax import LOG_SOFTMAX
 from oracles.logsumexp import LOGSUMEXP
@@ -12,7 +13,8 @@ from oracles.sum import SUM
 from oracles.var import VAR
 
 OPERATORS: dict[str, Operator] = {
-    op.name: op for op in (SUM, MEAN, VAR, MAX, LOGSUMEXP, SOFTMAX, LOG_SOFTMAX, RMS_NORM, LAYER_NORM)
+    op.name: op
+    for op in (SUM, MEAN, VAR, MAX, LOGSUMEXP, SOFTMAX, LOG_SOFTMAX, RMS_NORM, FUSED_ADD_RMS_NORM, LAYER_NORM)
 }
 
 

@@ -16,12 +16,16 @@ from oracles.formats import Array, Format
 
 Mask = NDArray[np.bool_]
 
+# Inputs that have a row for every row of x; the others are shared by all.
+ROW_WISE = ("x", "mask", "residual")
+
 
 @dataclass(frozen=True)
 class Inputs:
     """What a kernel and the oracle are given: arrays in the storage format, and the very same parameters.
 
-    ``arrays`` holds ``x`` (rows, n) and, where present, ``mask`` bool (rows, n), ``weight`` and ``bias`` (n,);
+    ``arrays`` holds ``x`` (rows, n) and, where present, ``mask`` bool (rows, n), ``residual`` (rows, n), ``weight`` and
+    ``bias`` (n,);
     ``parameters`` holds ``eps``. ``hides_infinity``: an element of -inf counts as masked (softmax family).
     """
 
@@ -42,7 +46,7 @@ class Inputs:
         return self.arrays.get("mask")
 
     def optional(self, name: str, default: float) -> Array:
-        """Weight or bias in the working precision of bounds, (n,), or ``default`` where there is none."""
+        """Residual, weight or bias in the working precision of bounds, or ``default`` where there is none."""
         array = self.arrays.get(name)
         return self.wide.type(default) if array is None else array.astype(self.wide)
 
@@ -81,7 +85,7 @@ class Inputs:
 
     def rows(self, start: int, stop: int) -> "Inputs":
         """The same inputs with rows ``start`` to ``stop`` only."""
-        cut = {k: v[start:stop] if k in ("x", "mask") else v for k, v in self.arrays.items()}
+        cut = {k: v[start:stop] if k in ROW_WISE else v for k, v in self.arrays.items()}
         return Inputs(self.fmt, cut, self.parameters)
 
     def digest(self) -> str:

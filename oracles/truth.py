@@ -16,7 +16,7 @@ from oracles.arithmetics import BEST, RATIONAL, VECTORISED, Arithmetic
 from oracles.classes import ElementClass
 from oracles.enclosure import Enclosure, Ground
 from oracles.formats import Array, Format
-from oracles.operator import Inputs, Mask, Operator
+from oracles.operator import ROW_WISE, Inputs, Mask, Operator
 from oracles.rounding import round_enclosure, round_fraction
 from oracles.ulp import ulp, ulp_exponents
 
@@ -99,14 +99,15 @@ class Draft:
         assert VECTORISED is not None
         rows = np.array(self.open_rows(), dtype=np.intp)
         counts = self.visible[rows].sum(axis=-1)
-        others = row_arguments(self.op, self.inputs)
+        shared = shared_arguments(self.op, self.inputs)
         precise = self.op.rational or self.inputs.fmt.precision > SINGLE_WORDS
         for count in np.unique(counts).tolist():
             some = rows[counts == count]
             _, columns = np.nonzero(self.visible[some])
             places = some[:, None], columns.reshape(len(some), count)
-            x = self.inputs.x64[some] if count == self.inputs.x.shape[-1] else self.inputs.x64[places]
-            results = VECTORISED.enclose(self.op.define, {"x": x, **others}, precise)
+            where = some if count == self.inputs.x.shape[-1] else places
+            arguments = {**row_wise_arguments(self.op, self.inputs, where), **shared}
+            results = VECTORISED.enclose(self.op.define, arguments, precise)
             for enclosure, output, result in zip(self.enclosures, self.op.outputs, results, strict=True):
                 enclosure.put(some if output.per_row else places, result[:, 0] if output.per_row else result)
         self._note(VECTORISED, rows)
@@ -159,11 +160,18 @@ class Draft:
         return tuple(Truth(*part, ground, names) for part in parts)
 
 
-def row_arguments(op: Operator, inputs: Inputs) -> dict[str, Any]:
-    """The definition's arguments beside ``x``, exactly: weight, bias and parameters."""
+def row_wise_arguments(op: Operator, inputs: Inputs, where: Any) -> dict[str, Any]:
+    """The definition's arguments that have a row for each row, exactly: those of the elements ``where``."""
+    names = ["x", *(name for name in op.optional if name in ROW_WISE and name != "mask")]
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        return {name: inputs.arrays[name][where].astype(np.float64) for name in names}
+
+
+def shared_arguments(op: Operator, inputs: Inputs) -> dict[str, Any]:
+    """Its other arguments, exactly: weight, bias and parameters."""
     arrays, parameters = inputs.arrays, inputs.parameters
-    others = {k: arrays[k].astype(np.float64) for k in op.optional if k != "mask" and k in arrays}
-    return {**others, **{name: float(parameters[name]) for name in op.parameters}}
+    shared = {k: arrays[k].astype(np.float64) for k in op.optional if k not in ROW_WISE and k in arrays}
+    return {**shared, **{name: float(parameters[name]) for name in op.parameters}}
 
 
 @dataclass(frozen=True)
@@ -177,7 +185,8 @@ class Row:
 
     def arguments(self) -> dict[str, Any]:
         """The definition's: the visible elements, the other inputs and the parameters, exactly."""
-        return {"x": self.inputs.x64[self.index, self.visible], **row_arguments(self.op, self.inputs)}
+        own = row_wise_arguments(self.op, self.inputs, (self.index, self.visible))
+        return {**own, **shared_arguments(self.op, self.inputs)}
 
     def places(self) -> list[Any]:
         """Where the results belong: a per-row output at its row, the others where the row is visible."""

@@ -26,7 +26,8 @@ MASK_LENGTHS = (1, 9, 64, 300)
 SPECIAL_LENGTHS = (1, 2, 5, 33, 70)
 # Elements of one case of production size: its truth and its judgement take some 200 bytes each.
 BLOCK = 2**19
-EPS = {"rms_norm": (1e-6, 0.0, 1e-5, 1.0), "layer_norm": (1e-5, 1e-12, 0.0, 1.0)}
+_RMS_EPS = (1e-6, 0.0, 1e-5, 1.0)
+EPS = {"rms_norm": _RMS_EPS, "fused_add_rms_norm": _RMS_EPS, "layer_norm": (1e-5, 1e-12, 0.0, 1.0)}
 
 
 @functools.lru_cache(maxsize=4)  # one operator's dtypes: inputs and truths stay with the cases
@@ -91,8 +92,9 @@ def mask_cases(op: str, dtype: str, seed: int = 0) -> Iterator[Case]:
 
 def affine_cases(op: str, dtype: str, lengths: tuple[int, ...] = (3, 33, 300), seed: int = 0) -> Iterator[Case]:
     """Weights, biases and other eps, for the operators that have them."""
-    for n in lengths if "weight" in operator_named(op).optional else ():
-        for weight, bias in ((True, False), (False, True), (True, True)):
+    optional = operator_named(op).optional
+    for n in lengths if "weight" in optional else ():
+        for weight, bias in ((True, False), (False, True), (True, True)) if "bias" in optional else ((True, False),):
             yield Case(op, dtype, "standard_normal", rows=4, n=n, seed=seed + 2, weight=weight, bias=bias)
             yield Case(op, dtype, "outlier_channels", rows=4, n=n, seed=seed + 2, weight=weight, bias=bias)
         for eps in EPS[op]:
@@ -109,15 +111,15 @@ def real_cases(op: str, dtype: str, rows: int | None = None) -> Iterator[Case]:
 
 def block_case(op: str, dtype: str, regime: str, block: Block, rows: int | None = None) -> Case:
     """The first rows of a recorded block, all of them by default."""
-    affine = "weight" in operator_named(op).optional
+    operator = operator_named(op)
     return Case(
         op,
         dtype,
         regime,
         rows=min(rows or len(block.rows), len(block.rows)),
         n=block.rows.shape[1],
-        weight=affine and block.weight is not None,
-        bias=affine and block.bias is not None,
-        eps=block.eps if affine else None,
+        weight="weight" in operator.optional and block.weight is not None,
+        bias="bias" in operator.optional and block.bias is not None,
+        eps=block.eps if operator.parameters else None,
         block=block.name,
     )

@@ -24,13 +24,13 @@ from oracles.rounding import round_floats
 from oracles.truth import Truth
 from properties.masks import hide, mask_named
 from properties.recorded import block_named
-from properties.regimes import REGIMES
+from properties.regimes import REGIMES, Regime
 from properties.source import PCG64Source, normals
 
 RECORDED = ("real_rows", "user_rows")
 # Drawn cases of more elements are slips of the keyboard, and would take all memory there is.
 MOST_ELEMENTS = 2**24
-DEFAULT_EPS = {"rms_norm": 1e-6, "layer_norm": 1e-5}
+DEFAULT_EPS = {"rms_norm": 1e-6, "fused_add_rms_norm": 1e-6, "layer_norm": 1e-5}
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Case:
         weight, bias: whether the norms get them (drawn; a recording's own where it has them).
         eps: for the norms; rounded to float32.
         block: which block of recorded rows.
-        x, mask_bits, weight_bits, bias_bits: explicit bits in hex joined by dots (the mask as 0 and 1) in the place
-            of a draw.
+        x, mask_bits, residual_bits, weight_bits, bias_bits: explicit bits in hex joined by dots (the mask as 0 and 1)
+            in the place of a draw. An operator that takes a residual gets one, of the same regime.
     """
 
     op: str
@@ -62,6 +62,7 @@ class Case:
     block: str | None = None
     x: str | None = None
     mask_bits: str | None = None
+    residual_bits: str | None = None
     weight_bits: str | None = None
     bias_bits: str | None = None
 
@@ -69,8 +70,8 @@ class Case:
         operator, _ = operator_named(self.op), format_named(self.dtype)
         if self.regime not in (*REGIMES, *RECORDED):
             raise ValueError(f"unknown regime {self.regime!r}: expected one of {', '.join((*REGIMES, *RECORDED))}")
-        for name in ("mask", "weight", "bias", "eps"):
-            given = getattr(self, name) or getattr(self, f"{name}_bits", None)
+        for name in ("mask", "residual", "weight", "bias", "eps"):
+            given = getattr(self, name, None) or getattr(self, f"{name}_bits", None)
             if given and name not in (*operator.optional, *operator.parameters):
                 raise ValueError(f"{self.op} takes no {name}: leave it out of the case")
         if self.regime in RECORDED and self.block is None and self.x is None:
@@ -148,7 +149,8 @@ class Case:
     def _refuse_mixtures(self) -> None:
         """What would be passed over in silence is refused: bits without x, and draws beside an explicit x."""
         drawn = [name for name in ("mask", "weight", "bias", "block") if getattr(self, name)]
-        bits = [name for name in ("mask_bits", "weight_bits", "bias_bits") if getattr(self, name) is not None]
+        known = ("mask_bits", "residual_bits", "weight_bits", "bias_bits")
+        bits = [name for name in known if getattr(self, name) is not None]
         if bits and self.x is None:
             raise ValueError(f"{', '.join(bits)} in case {self.id} without x: expected x=BITS too")
         if drawn and self.x is not None:
@@ -167,7 +169,14 @@ class Case:
                 source = PCG64Source("mask", self.mask, self.seed, r)
                 mask[r] = mask_named(self.mask).build(source, self.n, r)
                 x[r] = hide(x[r], mask[r], source, fmt)
-        return {"x": x} | ({} if self.mask is None else {"mask": mask}) | self._affine()
+        return {"x": x} | ({} if self.mask is None else {"mask": mask}) | self._residual(regime) | self._affine()
+
+    def _residual(self, regime: Regime) -> dict[str, Array]:
+        """Rows of a regime with streams of their own, where the operator takes them."""
+        if "residual" not in self.operator.optional:
+            return {}
+        rows = [regime.row(PCG64Source("residual", self.seed, r), self.n, self.fmt) for r in range(self.rows)]
+        return {"residual": np.array(rows, self.fmt.dtype).reshape(self.rows, self.n)}
 
     def _affine(self) -> dict[str, Array]:
         """Weights about 1 and biases about 0, with both signs and zeros among them."""
@@ -184,7 +193,7 @@ class Case:
         rows = block.rows[self.seed * self.rows : (self.seed + 1) * self.rows]
         if rows.shape != (self.rows, self.n):
             raise ValueError(f"case {self.id}: block {block.name} has rows of shape {block.rows.shape}")
-        arrays = {"x": rows, **self._affine()}
+        arrays = {"x": rows, **self._residual(REGIMES["standard_normal"]), **self._affine()}
         for name, recorded in (("weight", block.weight), ("bias", block.bias)):
             if getattr(self, name) and recorded is not None:
                 arrays[name] = recorded
@@ -197,6 +206,10 @@ class Case:
             if not set(self.mask_bits) <= {"0", "1"}:
                 raise ValueError(f"mask_bits={self.mask_bits} in case {self.id}: expected 0 and 1 only")
             arrays["mask"] = _shaped("mask_bits", np.array([c == "1" for c in self.mask_bits], np.bool_), shape)
+        if "residual" in self.operator.optional:
+            if self.residual_bits is None:
+                raise ValueError(f"case {self.id} has an x and no residual: expected residual_bits=BITS too")
+            arrays["residual"] = _shaped("residual_bits", _from_hex(self.residual_bits, self.fmt), shape)
         for name, bits in (("weight", self.weight_bits), ("bias", self.bias_bits)):
             if bits is not None:
                 arrays[name] = _shaped(f"{name}_bits", _from_hex(bits, self.fmt), (self.n,))
@@ -209,7 +222,7 @@ _VARIATIONS = tuple(f.name for f in fields(Case) if f.name not in ("op", "dtype"
 def explicit_case(op: str, dtype: str, regime: str, arrays: dict[str, Array], eps: float | None = None) -> Case:
     """The case that holds these very arrays, x of shape (rows, n)."""
     fmt, (rows, n) = format_named(dtype), arrays["x"].shape
-    bits = {f"{k}_bits": to_hex(arrays[k], fmt) for k in ("weight", "bias") if k in arrays}
+    bits = {f"{k}_bits": to_hex(arrays[k], fmt) for k in ("residual", "weight", "bias") if k in arrays}
     if "mask" in arrays:
         bits["mask_bits"] = "".join("1" if m else "0" for m in arrays["mask"].ravel())
     return Case(op, dtype, regime, rows, n, eps=eps, x=to_hex(arrays["x"], fmt), **bits)

@@ -11,7 +11,7 @@ from oracles.sum import Shown
 Rows = NDArray[np.bool_]
 
 # Operators whose intermediates are of the size of n max|x|^2, and of n max|x|.
-_SQUARES = ("var", "rms_norm", "layer_norm")
+_SQUARES = ("var", "rms_norm", "fused_add_rms_norm", "layer_norm")
 _SUMS = ("sum", "mean")
 # Operators that subtract the mean: their variance must not vanish against the domain.
 _CENTRED = ("var", "layer_norm")
@@ -42,8 +42,10 @@ def outside_domain(op: Operator, inputs: Inputs, contract: Contract) -> Rows:
 
 
 def _finite_magnitudes(op: Operator, inputs: Inputs) -> Array:
-    """|x| in working precision; 0 where hidden or not finite (those rows are about classes, not sizes)."""
-    x = np.abs(inputs.x.astype(inputs.wide))
+    """|x| in working precision, that of its sum with the residual where there is one; 0 where hidden or not finite
+    (those rows are about classes, not sizes)."""
+    with np.errstate(invalid="ignore"):  # inf - inf
+        x = np.abs(inputs.x.astype(inputs.wide) + inputs.optional("residual", 0.0))
     return np.where(op.visible(inputs) & np.isfinite(x), x, 0)
 
 
@@ -56,5 +58,8 @@ def _variance_vanishes(inputs: Inputs, lo: float) -> Rows:
 
 def holds_subnormals(op: Operator, inputs: Inputs) -> Rows:
     """Rows with a visible subnormal input, (rows,): a kernel that flushes may read it as 0."""
-    size = _finite_magnitudes(op, inputs)
-    return ((size > 0) & (size < inputs.fmt.smallest_normal)).any(axis=-1)
+    sizes = [_finite_magnitudes(op, inputs)]
+    if "residual" in inputs.arrays:  # what is added, not the sum alone
+        sizes += [np.abs(inputs.x.astype(inputs.wide)), np.abs(inputs.optional("residual", 0.0))]
+    tiny = inputs.fmt.smallest_normal
+    return np.logical_or.reduce([((size > 0) & (size < tiny)).any(axis=-1) for size in sizes])

@@ -34,6 +34,8 @@ def short_cases(draw: st.DrawFn, implementation: Implementation, dtype: str) -> 
         kind = MASKS[draw(st.sampled_from(sorted(MASKS)))]
         mask = kind.build(source, n, draw(st.integers(0, 2 * len(MASKS))))
         arrays = {"x": hide(row, mask, source, fmt)[None], "mask": mask[None]}
+    if "residual" in implementation.parameters:
+        arrays["residual"] = regime.row(source, n, fmt)[None]
     for name, centre in (("weight", 1.0), ("bias", 0.0)):
         if name in implementation.parameters and draw(st.booleans()):
             arrays[name] = round_floats(centre + normals(source, n), fmt)

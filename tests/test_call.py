@@ -112,8 +112,13 @@ def test_floating_point_errors_are_ignored_and_warnings_off():
 @pytest.mark.parametrize(("rows", "n"), [(0, 3), (2, 0), (0, 0)])
 @pytest.mark.parametrize("op", OPERATORS)
 def test_no_rows_and_empty_rows_are_called_too(op: str, rows: int, n: int):
-    per_row = OPERATORS[op].outputs[0].per_row
-    spy = Spy(lambda x: np.zeros(x.shape[:1] if per_row else x.shape, x.dtype))
+    outputs = OPERATORS[op].outputs
+
+    def zeros(x, **residual):
+        made = tuple(np.zeros(x.shape[:1] if output.per_row else x.shape, x.dtype) for output in outputs)
+        return made if len(made) > 1 else made[0]
+
+    spy = Spy(zeros)
     run = call(made(op, spy), Case(op, "float32", "standard_normal", rows, n).inputs)
     assert (run.reason, spy.x.shape) == (None, (rows, n))
 

@@ -17,6 +17,7 @@ REFUSED = {
     "masked_row": ({"masked_row": "one"}, ("masked_row='one'", "expected one of 'zero', 'nan'")),
     "subnormals": ({"subnormals": "daz"}, ("subnormals='daz'", "expected one of 'keep', 'flush'")),
     "cast": ({"cast": "after_weight"}, ("cast='after_weight'", "expected one of None, 'before_weight'")),
+    "statistics": ({"statistics": "stored"}, ("statistics='stored'", "expected one of None, 'rounded'")),
     "shift": ({"shift": "fused"}, ("shift='fused'", "expected one of None, 'unfused'")),
     "summation-unknown": ({"summation": "pairwise"}, ("summation='pairwise'", "'lanes:T'", "'tree'", "'compensated'")),
     "summation-no-lanes": ({"summation": "lanes:0"}, ("summation='lanes:0'", "T >= 1")),
@@ -88,6 +89,7 @@ ACCEPTED = {
     "cast": "before_weight",
     "shift": "unfused",
     "through": "float32",
+    "statistics": "rounded",
     "source": "a paper",
     "deviates": {"masks": "no mask"},
     "known_faulty": {"accuracy": "on purpose"},
@@ -133,9 +135,10 @@ def test_the_accumulator_follows_storage_unless_claimed(dtype: str, claims: dict
 
 def test_the_claims_reach_the_error_model():
     claims = {"subnormals": "flush", "summation": "tree", "cast": "before_weight", "shift": "unfused", "domain": (1, 2)}
-    claims["through"] = "float32"
+    claims |= {"through": "float32", "statistics": "rounded"}
     model = contract(("float32",), **claims).error_model("float32")
     assert (model.flush, model.summation) == (True, "tree")
+    assert model.rounded_statistics
     assert model.through is FORMATS["float32"]
     assert (model.cast_before_weight, model.unfused_shift, model.bounded_domain) == (True, True, True)
     default = contract(("float32",)).error_model("float32")

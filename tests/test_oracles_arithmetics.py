@@ -16,13 +16,13 @@ from needs_flint import flint
 from oracles.arithmetics import ARITHMETICS, BEST, RATIONAL, Arithmetic
 from oracles.arithmetics.flint import Balls, Flint
 from oracles.arithmetics.protocol import Vector, objects
-from oracles.catalogue import OPERATORS
 from oracles.enclosure import Enclosure, Ground
 from oracles.formats import FORMATS, Format
 from oracles.operator import Operator
 from oracles.truth import compute_truth, exact_arithmetic
 from properties.regimes import REGIMES
 from properties.source import PCG64Source
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import NAN, arguments, each_format, each_operator
 
 Row = Mapping[str, Any]

@@ -16,11 +16,11 @@ from mpmath import mpf
 
 import oracles.bounds
 from oracles.bounds import ErrorModel
-from oracles.catalogue import OPERATORS
 from oracles.classes import ElementClass
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs
 from properties.case import Case
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import cases_for
 
 E_EXP, E_LOG, E_RS, E_DIV, C_S = 3, 4, 2, 2, 3

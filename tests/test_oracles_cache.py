@@ -8,11 +8,11 @@ import pytest
 
 from oracles import cache
 from oracles.arithmetics import ARITHMETICS
-from oracles.catalogue import OPERATORS
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs, Operator
 from oracles.truth import Truth, compute_truth
 from properties.source import PCG64Source
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import arguments, each_format, each_operator, given
 
 F32 = FORMATS["float32"]

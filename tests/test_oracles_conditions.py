@@ -10,13 +10,13 @@ from mpmath import mpf
 
 from oracles.arithmetics import ARITHMETICS
 from oracles.arithmetics.protocol import objects
-from oracles.catalogue import OPERATORS
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs
 from oracles.sum import Shown
 from oracles.truth import compute_truth
 from properties.regimes import REGIMES
 from properties.source import PCG64Source
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import each_format, given
 
 F32 = FORMATS["float32"]

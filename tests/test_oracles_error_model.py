@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from oracles.bounds import ErrorModel, half_ulp_at, tolerance
-from oracles.catalogue import OPERATORS
 from oracles.classes import ElementClass
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs, Operator
 from oracles.truth import compute_truth
 from oracles.ulp import ulp
 from test_oracles_formats import decode, some_patterns
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import INF, cases_for, each_format, each_operator, given
 
 F32, F64 = FORMATS["float32"], FORMATS["float64"]

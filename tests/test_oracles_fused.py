@@ -14,13 +14,13 @@ from audit import AUDITS, primitive
 from device_words import KERNELS, Device, Host, audited
 
 from oracles.arithmetics.fused import SOURCES, STATISTICS, defines, source
-from oracles.catalogue import OPERATORS
 from oracles.formats import FORMATS, Format
 from oracles.truth import Truth
 from oracles.ulp import errors_in_ulps
 from properties.battery import regimes_for
 from properties.case import Case, explicit_case
 from properties.source import PCG64Source
+from test_oracles_inputs import ALONE as OPERATORS
 
 RUNNERS = {"host": Host, "device": Device}
 STORED = ("float32", "bfloat16", "float16")

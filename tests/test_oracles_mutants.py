@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from oracles.arithmetics import Arithmetic, Vector
-from oracles.catalogue import OPERATORS
 from oracles.classes import Classes
 from oracles.logsumexp import log_sum
 from oracles.operator import Inputs, Mask, Operator
 from oracles.rms_norm import affine
 from oracles.truth import exact_arithmetic
 from oracles.var import centred
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import INF, cases_for
 from test_oracles_second_opinion import class_disagreements, value_disagreements
 

@@ -6,13 +6,13 @@ import pytest
 import needs_flint  # noqa: F401
 import oracles.truth
 from oracles.arithmetics import ARITHMETICS
-from oracles.catalogue import OPERATORS
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs, Operator
 from oracles.rounding import round_enclosure
 from oracles.truth import FIRST_PRECISION, SHARP, Truth, compute_truth
 from oracles.ulp import ulp_exponents
 from properties.masks import hostile_values
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import INF, NAN, arguments, each_format, each_operator, given
 
 each_ball_arithmetic = pytest.mark.parametrize("arithmetic", ["flint", "mpmath"])

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from oracles.catalogue import OPERATORS
 from oracles.formats import FORMATS
 from oracles.truth import compute_truth
+from test_oracles_inputs import ALONE as OPERATORS
 from test_oracles_inputs import arguments
 
 SCRIPT = """
@@ -16,9 +16,8 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 for library in sys.argv[2:]:
     sys.modules[library] = None  # importing it fails from here on
-from test_oracles_inputs import arguments
+from test_oracles_inputs import ALONE as OPERATORS, arguments
 from oracles.arithmetics import ARITHMETICS, BEST
-from oracles.catalogue import OPERATORS
 from oracles.formats import FORMATS
 from oracles.truth import compute_truth
 truths = {name: compute_truth(op, arguments(op, FORMATS["float32"]))[0] for name, op in OPERATORS.items()}

@@ -13,6 +13,8 @@ from gpu_impls.registry import implementations
 from reports.cli import main
 from reports.sharing import shared
 
+# Of JAX, where another test has imported it. A report's parent imports no kernel's library: children do.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 ITEMS = list(range(20))
 
 

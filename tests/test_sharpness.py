@@ -12,7 +12,6 @@ import pytest
 from faulty import registered
 from gpu_impls.call import call
 from gpu_impls.contract import contract
-from oracles.catalogue import OPERATORS
 from oracles.classes import ElementClass
 from oracles.formats import FORMATS
 from oracles.rounding import round_floats
@@ -21,6 +20,7 @@ from properties.case import Case, explicit_case
 from properties.judge import Judgement, expect, judge
 from properties.regimes import REGIMES
 from properties.source import PCG64Source
+from test_oracles_inputs import ALONE as OPERATORS
 
 LENGTHS = range(1, 65)
 WELL_CONDITIONED = 16

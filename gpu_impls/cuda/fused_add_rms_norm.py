@@ -2,9 +2,6 @@
 
 In 16 bits kernels disagree on which s the statistics and the output see: the sum as it was stored (vLLM), or the sum
 before it was rounded (FlashInfer). Here that is a parameter, ``statistics``.
-
-There is no operator with a residual yet: the registry has the kernel as an rms_norm, of sums that are exact. What its
-``statistics`` says of inexact ones is tested on the device (tests/test_cuda_device.py).
 """
 
 from typing import Any
@@ -63,19 +60,32 @@ def arguments(
     ]
 
 
-@cuda_kernel("rms_norm", domain=DOMAIN, summation=LANES, source=SOURCE)
-def fused_add(
+@cuda_kernel("fused_add_rms_norm", domain=DOMAIN, summation=LANES, source=SOURCE)
+def unrounded(
     x: Array,
+    residual: Array,
     weight: Array | None = None,
     eps: float = 1e-6,
-    out: Array | None = None,
+    out: tuple[Array, Array] | None = None,
     *,
     flush: bool = False,
     block: int = BLOCK,
-) -> Array:
-    """rms_norm(x) as fused_add_rms_norm of its even columns and its odd ones: sums with 0, all of them exact."""
-    x = checked(on_device(x))
-    even, odd = cupy.zeros(x.shape, x.dtype), cupy.zeros(x.shape, x.dtype)
-    even[:, ::2], odd[:, 1::2] = x[:, ::2], x[:, 1::2]
-    y, _ = fused_add_rms_norm(even, odd, weight, eps, out, flush=flush, block=block)
-    return y
+) -> tuple[Array, Array]:
+    """The norm sees the sum before it is rounded to storage. ``out`` may be x and residual."""
+    return fused_add_rms_norm(x, residual, weight, eps, *(out or (None, None)), flush=flush, block=block)
+
+
+@cuda_kernel("fused_add_rms_norm", domain=DOMAIN, summation=LANES, statistics="rounded", source=SOURCE)
+def rounded(
+    x: Array,
+    residual: Array,
+    weight: Array | None = None,
+    eps: float = 1e-6,
+    out: tuple[Array, Array] | None = None,
+    *,
+    flush: bool = False,
+    block: int = BLOCK,
+) -> tuple[Array, Array]:
+    """The norm sees the sum as it was stored. ``out`` may be x and residual."""
+    places = out or (None, None)
+    return fused_add_rms_norm(x, residual, weight, eps, *places, statistics="rounded", flush=flush, block=block)

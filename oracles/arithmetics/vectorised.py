@@ -31,19 +31,22 @@ class Vectorised:
     ground = Ground.PROVED
 
     def enclose(self, definition: Definition, rows: Mapping[str, Any], precise: bool) -> tuple[Enclosure, ...]:
-        """``definition`` on all rows of ``x`` (rows, n), n >= 1; the other arguments as in ``Arithmetic.evaluate``.
+        """``definition`` on all rows of ``x`` (rows, n), n >= 1; the other arguments as in ``Arithmetic.evaluate``, or
+        (rows, n) too.
 
         ``precise``: in double words throughout, for storage formats of more than 24 bits.
         """
-        x = rows["x"]
-        others = {name: _number(value) for name, value in rows.items() if name != "x"}
-        step = max(1, CHUNK // x.shape[-1])
+        count, n = rows["x"].shape
+        own = {name: value for name, value in rows.items() if np.ndim(value) == 2}
+        shared = {name: _number(value) for name, value in rows.items() if name not in own}
+        step = max(1, CHUNK // n)
         parts = []
         with np.errstate(all="ignore"):  # what overflows is unknown, and says so
-            for start in range(0, len(x), step):
-                some = DoubleWords.exact(x[start : start + step], precise)
-                results = definition(self, x=some, **others)
-                parts.append([r.enclosure(np.broadcast_shapes(r.shape, (len(some.hi), 1))) for r in results])
+            for start in range(0, count, step):
+                some = {name: DoubleWords.exact(value[start : start + step], precise) for name, value in own.items()}
+                results = definition(self, **some, **shared)
+                height = min(step, count - start)
+                parts.append([r.enclosure(np.broadcast_shapes(r.shape, (height, 1))) for r in results])
         return tuple(Enclosure.concatenate(same) for same in zip(*parts, strict=True))
 
     def exp(self, v: DoubleWords) -> DoubleWords:
