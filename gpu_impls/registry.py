@@ -32,7 +32,9 @@ BUILT_IN = {
         "sum", "max", "logsumexp", "softmax", "log_softmax", "rms_norm", "fused_add_rms_norm", "layer_norm",
         "faulty",
     )},
-    **{f"gpu_impls.triton.{op}": TRITON for op in ("softmax", "rms_norm", "layer_norm")},
+    **{f"gpu_impls.triton.{op}": TRITON for op in (
+        "softmax", "rms_norm", "fused_add_rms_norm", "layer_norm",
+    )},
     "gpu_impls.adapters.numpy": "numpy",
     **{f"gpu_impls.adapters.{extra}": extra for extra in ("scipy", "torch", "jax", "transformers")},
     "gpu_impls.adapters.onnxruntime": "onnx",

@@ -104,7 +104,7 @@ arguments = sys.argv[1:]
 while arguments[0].startswith("--"):
     arguments = arguments[2:]
 print("========= COMPUTE-SANITIZER", flush=True)
-child = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+child = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 code = 0
 for line in child.stdout:
     print(line, end="", flush=True)
@@ -155,7 +155,8 @@ def test_a_hang_is_a_finding_and_the_cases_after_it_were_not_run(tmp_path: Path)
 
 
 def test_a_crash_is_the_case_that_had_begun(tmp_path: Path):
-    found = measured(fake(tmp_path, 'print("what it said last", flush=True); sys.exit(3)', at="3x33:"))
+    crash = 'child.kill(); print("what it said last", flush=True); sys.exit(3)'
+    found = measured(fake(tmp_path, crash, at="3x33:"))
     assert [m.reason for m in found] == [str(r) for r in (Reason.CLEAN, Reason.CRASHED, Reason.NOT_RUN)]
     assert found[1].detail == "its process ended with 3: what it said last"
 

@@ -20,7 +20,7 @@ POINTERS = {
     "softmax": ("x", "mask", "y"),
     "rms_norm": ("x", "weight", "bias", "y"),
     "layer_norm": ("x", "weight", "bias", "y"),
-    "fused_add_rms_norm": ("x", "residual", "weight", "y"),
+    "fused_add_rms_norm": ("x", "residual", "weight", "y", "updated"),
 }
 ELEMENT = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16"}
 
@@ -94,19 +94,22 @@ def test_the_interpreter_is_given_no_bfloat16():
 FUSED = """
 import torch
 from gpu_impls.triton import rms_norm
+from gpu_impls.triton.fused_add_rms_norm import fused_add_rms_norm
 generator = torch.Generator().manual_seed(3)
 for dtype in (torch.float32, torch.float16):
     for n in (1, 7, 64, 1000):
         x, residual = (torch.randn(5, n, generator=generator).to(dtype) for _ in range(2))
         weight = torch.randn(n, generator=generator).to(dtype)
         total = x + residual
-        y, written = rms_norm.fused_add_rms_norm(x, residual, weight, 1e-6)
-        assert written is residual
-        assert torch.equal(residual, total)
+        y, updated = fused_add_rms_norm(x, residual, weight, 1e-6)
+        assert torch.equal(updated, total)
         assert torch.equal(y, rms_norm.rms_norm(total, weight, eps=1e-6))
+        assert fused_add_rms_norm(x, residual, weight, 1e-6, out=(x, residual)) == (x, residual)
+        assert torch.equal(residual, total)
+        assert torch.equal(x, y)
 for other in (torch.zeros(5, 999), torch.zeros(5, 1000, dtype=torch.float64)):
     try:
-        rms_norm.fused_add_rms_norm(torch.zeros(5, 1000), other)
+        fused_add_rms_norm(torch.zeros(5, 1000), other)
     except ValueError as error:
         assert "expected torch.float32 (5, 1000), as x" in str(error)
     else:
@@ -125,13 +128,13 @@ print("done")
 
 
 @needs_triton
-def test_a_residual_is_added_and_written_over():
+def test_a_residual_is_added_in_place_or_not():
     done = interpreted("-c", FUSED)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 @needs_triton
-@pytest.mark.parametrize("op", ["softmax", "rms_norm", "layer_norm"])
+@pytest.mark.parametrize("op", ["softmax", "rms_norm", "fused_add_rms_norm", "layer_norm"])
 def test_interpreted_kernels_hold_what_they_claim(op: str):
     done = interpreted("-m", "pytest", "properties", "-q", "-p", "no:cacheprovider", "--op", op, "--impl", "triton*")
     assert done.returncode == 0, done.stdout

@@ -58,17 +58,17 @@ def layer_norm(
 
 @triton.jit
 def fused_add_rms_norm(
-    x, residual, weight, y, x_row, x_column, residual_row, residual_column, weight_stride, y_row, y_column, eps, n,
-    BLOCK: tl.constexpr,
+    x, residual, weight, y, updated, x_row, x_column, residual_row, residual_column, weight_stride, y_row, y_column,
+    updated_row, updated_column, eps, n, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """residual + x is rounded to storage and written over ``residual``; ``y`` is its rms_norm."""
+    """``updated`` is x + residual rounded to storage, ``y`` the rms_norm of that."""
     row = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, BLOCK)
     inside = columns < n
-    place = residual + row * residual_row + columns * residual_column
     values = tl.load(x + row * x_row + columns * x_column, mask=inside, other=0.0).to(tl.float32)
-    total = (values + tl.load(place, mask=inside, other=0.0).to(tl.float32)).to(residual.dtype.element_ty)
-    tl.store(place, total, mask=inside)
+    residuals = tl.load(residual + row * residual_row + columns * residual_column, mask=inside, other=0.0)
+    total = (values + residuals.to(tl.float32)).to(updated.dtype.element_ty)
+    tl.store(updated + row * updated_row + columns * updated_column, total, mask=inside)
     values = total.to(tl.float32)
     z = values * tl.rsqrt(tl.sum(values * values, axis=0) / n + eps)
     z = affine(z, weight, None, weight_stride, 0, columns, n)
