@@ -13,7 +13,8 @@ import pytest
 from audit import AUDITS, primitive
 from device_words import KERNELS, Device, Host, audited
 
-from oracles.arithmetics.fused import SOURCES, STATISTICS, defines, source
+from oracles.arithmetics.fused import SOURCES, STATISTICS, certify, defines, source
+from oracles.catalogue import operator_named
 from oracles.formats import FORMATS, Format
 from oracles.truth import Truth
 from oracles.ulp import errors_in_ulps
@@ -188,6 +189,15 @@ def test_a_broken_comparison_is_seen(file: str, old: str, new: str, tmp_path: Pa
     runner = Device if file == "row.cuh" else Host  # a merge shows with more threads than one
     cases = [case for op in ("sum", "softmax", "layer_norm") for case in finite_cases(op, "float32")]
     assert any(disagreements(case, runner, headers) for case in cases)
+
+
+def test_what_the_kernels_do_not_take_is_refused():
+    with pytest.raises(
+        ValueError, match="fused_add_rms_norm: expected an operator of one array of rows and one result"
+    ):
+        source(operator_named("fused_add_rms_norm"))
+    with pytest.raises(ValueError, match="float64: expected a format of at most 32 bits"):
+        certify(OPERATORS["softmax"], FORMATS["float64"], None, None, {})
 
 
 @pytest.mark.parametrize("fmt", [FORMATS[name] for name in STORED], ids=STORED)

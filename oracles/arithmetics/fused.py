@@ -183,7 +183,13 @@ def reductions(outputs: tuple[Node, ...]) -> list[list[Node]]:
 
 
 def source(op: Operator, names: tuple[str, ...] = ()) -> str:
-    """The kernel ``statistics`` of an operator with one output; ``names`` of its optional inputs that are there."""
+    """The kernel ``statistics`` of an operator; ``names`` of its optional inputs that are there.
+
+    Raises:
+        ValueError: an operator of several results, or of several arrays of rows.
+    """
+    if len(op.outputs) > 1 or "residual" in op.optional:
+        raise ValueError(f"{op.name}: expected an operator of one array of rows and one result")
     inputs = {"x": Node("exact(widen(x[i]))", varies=True)}
     inputs |= {name: Node(f"exact(widen({name}[i]))", varies=True) for name in names}
     inputs |= {name: Node(f"exact({name})") for name in op.parameters}
