@@ -128,7 +128,8 @@ class Enclosure:
         """``floor(log2 |y|)`` of the centre, elementwise; very small where y is 0."""
         _, shift = np.frexp(self.hi)
         # hi is a power of two and lo pulls the value under it: y lies one binade lower than hi says.
-        below = (np.abs(self.hi) == np.ldexp(0.5, shift)) & (self.hi * self.lo < 0)
+        below = (np.abs(self.hi) == np.ldexp(0.5, shift)) & (self.lo != 0)
+        below &= np.signbit(self.hi) != np.signbit(self.lo)
         exponent = self.exponent + shift - 1 - below
         return np.where(self.hi == 0, np.int64(-(2**40)), exponent)
 

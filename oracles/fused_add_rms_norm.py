@@ -42,7 +42,7 @@ def summed(inputs: Inputs) -> Inputs:
 
 def classify(inputs: Inputs, masked_row: str) -> tuple[Classes, ...]:
     of = summed(inputs)
-    s = of.x64
+    s = of.x
     updated = choose(
         s.shape,
         (np.isnan(s), ElementClass.NAN),

@@ -58,8 +58,8 @@ class Inputs:
 
     @cached_property
     def x64(self) -> NDArray[np.float64]:
-        """x exactly, in float64. A signalling NaN, as raw bits may hold, is a NaN."""
-        with np.errstate(invalid="ignore"):
+        """x exactly, in float64. A signalling NaN, as raw bits may hold, is a NaN; a wider sum may overflow."""
+        with np.errstate(invalid="ignore", over="ignore"):
             return self.x.astype(np.float64)
 
     @cached_property

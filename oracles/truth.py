@@ -135,7 +135,10 @@ class Draft:
             part, fmt = enclosure[rows], self.inputs.fmt
             self.rounded[k][rows], decided = round_enclosure(part, fmt)
             self.decided[k][rows] = decided | ~self.open[k][rows]
-            self.open[k][rows] &= ~(decided & _is_sharp(part, fmt))
+            settled = decided & _is_sharp(part, fmt)
+            if arithmetic is VECTORISED:
+                settled &= ~_unit_is_open(part, fmt)
+            self.open[k][rows] &= ~settled
 
     def _decide(self, row: "Row", arithmetic: Arithmetic) -> None:
         """Evaluate a row with more and more precision, until its open elements are settled."""
@@ -215,6 +218,18 @@ def _is_sharp(enclosure: Enclosure, fmt: Format) -> Mask:
     unit = np.clip(ulp_exponents(enclosure, fmt) - enclosure.exponent, -1000, 1000)
     sharp: Mask = enclosure.radius <= SHARP * np.exp2(unit)
     return sharp
+
+
+def _unit_is_open(enclosure: Enclosure, fmt: Format) -> Mask:
+    """Whether an enclosure reaches a power of two, where ulp(y) doubles: 1 - e^-40 has half the unit of 1.
+
+    Asked of double words only. What 128 bits still do not tell from a power of two has the unit of its centre.
+    """
+    lo = np.where(np.signbit(enclosure.hi) == np.signbit(enclosure.lo), 1.0, -1.0) * np.abs(enclosure.lo)
+    size = np.abs(enclosure.hi)
+    distance = np.minimum(np.abs(size - 0.5 + lo), np.abs(1.0 - size - lo))
+    is_open: Mask = (enclosure.radius > 0) & (distance <= enclosure.radius) & (enclosure.exponent > fmt.emin)
+    return is_open
 
 
 def _settled(low: Fraction, high: Fraction, fmt: Format, precision: int) -> bool:

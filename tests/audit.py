@@ -19,6 +19,7 @@ import numpy as np
 from oracles.arithmetics import ARITHMETICS, double_word, vectorised
 from oracles.catalogue import OPERATORS
 from oracles.classes import ElementClass
+from oracles.enclosure import Enclosure
 from oracles.formats import FORMATS
 from oracles.operator import ROW_WISE
 from oracles.truth import SINGLE_WORDS, Row
@@ -168,6 +169,9 @@ def _quotients(v: ModuleType) -> Iterator[int]:
     tiny = plain(v, 5, COUNT, exponent=-1000), plain(v, 6, COUNT, exponent=30)
     for a, b in (*_pairs(v), tiny, (plain(v, 5, COUNT, exponent=-1010), plain(v, 6, COUNT, exponent=-40))):
         yield binary(a / b, a, b, lambda p, q: p / q)
+    if hasattr(v, "CHUNK"):  # integers; the device multiplies its own
+        a, cube = plain(v, 3, COUNT), 300_007**3
+        yield sum(not holds(a / cube, i, p / cube) for i in range(COUNT) for p in corners(a, i))
     wide = v.DoubleWords(np.array([[1.0, 1.0]]), v.NOTHING, v.NOTHING, np.array([[1.5, 0.75]]), True)
     yield int(np.isfinite((plain(v, 1, 2) / wide).radius[0, 0]))
 
@@ -215,14 +219,23 @@ def _logarithms(v: ModuleType) -> Iterator[int]:
 
 
 def _enclosures(v: ModuleType) -> Iterator[int]:
+    beside = np.array([[1.0, 2.0**1000, 0.5, -1.0]]), np.array([[-(2.0**-1074), -(2.0**-1074), 2.0**-1070, 2.0**-1074]])
+    below = v.DoubleWords(*beside, v.NOTHING, v.NOTHING, True)
+    yield _outside(below, below.enclosure(below.shape))
     for seed, exponent in enumerate((0, 900, -900, 0, 900)):
         a = operands(v, seed, COUNT, exponent)
         if seed > 2:
             a = v.DoubleWords(a.hi, a.lo, v.NOTHING, np.full(a.shape, 2.0**-1074), True)
-        enclosure = a.enclosure(a.shape)
-        for i in range(COUNT):
-            reach = Fraction(float(enclosure.radius[0, i])) * Fraction(2) ** int(enclosure.exponent[0, i])
-            yield sum(abs(p - enclosure.fraction((0, i))) > reach for p in corners(a, i))
+        yield _outside(a, a.enclosure(a.shape))
+
+
+def _outside(words: Words, enclosure: Enclosure) -> int:
+    """Corners that an enclosure of them does not hold."""
+    found = 0
+    for i in range(words.hi.size):
+        reach = Fraction(float(enclosure.radius[0, i])) * Fraction(2) ** int(enclosure.exponent[0, i])
+        found += sum(abs(p - enclosure.fraction((0, i))) > reach for p in corners(words, i))
+    return found
 
 
 AUDITS: dict[str, Callable[[ModuleType], Iterator[int]]] = {

@@ -40,7 +40,8 @@ def test_blocks_make_up_all_rows_and_none_is_larger_than_it_may(rows: int, n: in
 def test_a_report_of_one_size_measures_that_size_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(battery, "BLOCK", 1000)
     (row,) = report(tmp_path, "--dtype", "float32", "--length", "70", "--rows", "100")
-    assert (row["n"], row["rows"], row["elements"], row["arithmetic"]) == ("70", "100", "7000", "double_words")
+    assert (row["n"], row["rows"], row["elements"]) == ("70", "100", "7000")
+    assert "double_words" in row["arithmetic"]
 
 
 def test_cases_that_are_done_are_forgotten():

@@ -31,7 +31,7 @@ def compiled(name: str, dtype: str, n: int, absent_pointers: tuple[str, ...] = (
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from gpu_impls.triton.launch import shape
+    from gpu_impls.triton.launch import FUSED, shape
 
     kernels = importlib.import_module("gpu_impls.triton.kernels")
     function = getattr(kernels, name)
@@ -46,7 +46,8 @@ def compiled(name: str, dtype: str, n: int, absent_pointers: tuple[str, ...] = (
         else:
             signature[parameter] = "fp32" if parameter == "eps" else "i32"
     source = ASTSource(fn=function, signature=signature, constexprs=constants)
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": told["num_warps"]}).asm
+    options = {"num_warps": told["num_warps"], **FUSED}
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm
 
 
 @needs_triton

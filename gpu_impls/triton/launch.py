@@ -29,6 +29,10 @@ def triton_kernel(op: str, **claims: Any) -> Register:
     return implementation(op, dtypes=DTYPES, backend=backend, max_length=LONGEST, **claims)
 
 
+# Products and sums may be fused, as they are by default up to Triton 3.9 and no longer by 3.10.
+FUSED = {"enable_fp_fusion": True}
+
+
 def shape(n: int) -> dict[str, int]:
     """What Triton is told of rows of n elements."""
     block = 1 << max(n - 1, 0).bit_length()
@@ -53,7 +57,7 @@ def strides(array: Tensor | None, dimensions: int) -> tuple[int, ...]:
 def launch(kernel: Any, x: Tensor, *arguments: Any) -> None:
     """One program a row; nothing to do where there is no element."""
     if x.numel():
-        kernel[(x.shape[0],)](*arguments, x.shape[1], **shape(x.shape[1]))
+        kernel[(x.shape[0],)](*arguments, x.shape[1], **shape(x.shape[1]), **FUSED)
 
 
 def empty_like(x: Tensor) -> Tensor:

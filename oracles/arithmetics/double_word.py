@@ -22,6 +22,7 @@ OUTWARD = 1.0 + 2.0**-30
 OPERATION = 16 * U**2
 # Products whose errors underflow lose at most a few of the smallest subnormals.
 UNDERFLOW = 2.0**-1060
+SMALLEST = 2.0**-1074
 _SPLITTER = 2.0**27 + 1
 NOTHING: Floats = np.zeros(())
 
@@ -129,18 +130,30 @@ class DoubleWords:
     def enclosure(self, shape: tuple[int, ...]) -> Enclosure:
         """As mantissa and exponent, broadcast to ``shape``; what is not finite is unknown."""
         hi, exponent = np.frexp(self.hi)
-        lo = np.ldexp(self.lo, -exponent) if self.lo.ndim else self.lo
         radius = np.abs(hi) * (self.relative * OUTWARD)
+        lo = self.lo
+        if lo.ndim:
+            lo = np.ldexp(self.lo, -exponent)
+            lost = np.ldexp(lo, exponent) != self.lo  # far below, but on one side: 1 - 2**-1074 is less than 1
+            lo, radius = np.where(lost, np.copysign(2.0**-1000, self.lo), lo), radius + lost * 2.0**-999
         if self.absolute.any():
             # What underflows in the scaling is still not 0.
             least = (self.absolute > 0) * 2.0**-1000
-            radius = radius + np.maximum(np.ldexp(self.absolute, -exponent), least) * OUTWARD
+            scaled = np.ldexp(self.absolute, -exponent.min())
+            if scaled.size == hi.size or scaled.max() > 2.0**-300:  # more than nothing, even for the smallest element
+                scaled = np.ldexp(self.absolute, -exponent)
+            radius = radius + np.maximum(scaled, least) * OUTWARD
         enclosure = Enclosure(*(np.broadcast_to(a, shape) for a in (hi, lo, exponent.astype(np.int64), radius)))
         return enclosure.where(np.isfinite(hi + radius) & np.isfinite(lo))
 
 
 def _operand(value: Operand) -> DoubleWords:
-    return value if isinstance(value, DoubleWords) else DoubleWords.exact(float(value))
+    """Numbers as they are: integers, such as n cubed, up to 106 bits."""
+    if isinstance(value, DoubleWords):
+        return value
+    hi = float(value)
+    lo = float(value - int(hi)) if isinstance(value, int) else 0.0
+    return DoubleWords(np.array([hi]), _short(np.array([lo])), NOTHING, NOTHING, True)
 
 
 def _short(part: Floats) -> Floats:
@@ -149,11 +162,14 @@ def _short(part: Floats) -> Floats:
 
 
 def _times(error: Floats, v: Floats) -> Floats:
-    """``error * |v|``; an error that is one for the row stays so, by the row's largest element."""
+    """``error * |v|``; an error that is one for the row stays so, by the row's largest element if that is finite."""
     if not error.any():
         return NOTHING
-    shared = not error.ndim or error.shape[-1] == 1
-    return error * (_largest(v) if shared else np.abs(v))
+    if not error.ndim or error.shape[-1] == 1:
+        largest = _largest(v)
+        if np.isfinite(largest).all():
+            return error * largest
+    return error * np.abs(v)
 
 
 def _largest(v: Floats) -> Floats:
@@ -167,7 +183,7 @@ def add(a: DoubleWords, b: DoubleWords) -> DoubleWords:
     absolute = a.absolute + b.absolute
     for term in (a, b):
         if term.relative.any():
-            absolute = absolute + term.relative * np.abs(term.hi)
+            absolute = absolute + (term.relative * np.abs(term.hi) + SMALLEST)
     if a.words + b.words > 2:
         lows, dropped_1 = two_sum(a.lo, b.lo)
         low, dropped_2 = two_sum(low, lows)
@@ -184,19 +200,23 @@ def multiply(a: DoubleWords, b: DoubleWords) -> DoubleWords:
     but floats times one number stay exact, because differences are taken of them next (n x - sum x).
     """
     relative = a.relative + b.relative + a.relative * b.relative
-    absolute = UNDERFLOW + (
-        _times(a.absolute * (1 + b.relative), b.hi)
-        + _times(b.absolute * (1 + a.relative), a.hi)
+    absolute = (
+        _times(a.absolute, b.hi) * (1 + b.relative)
+        + _times(b.absolute, a.hi) * (1 + a.relative)
         + a.absolute * b.absolute
     )
-    if not (a.precise and b.precise) and not (a.is_plain and b.is_plain and b.hi.size == 1):
+    precise = a.precise and b.precise
+    if not precise and not (a.is_plain and b.is_plain and b.hi.size == 1):
         relative = (relative + _dropped(a, b)) * OUTWARD
-        return DoubleWords(a.hi * b.hi, NOTHING, relative, absolute * OUTWARD, False)
+        return DoubleWords(a.hi * b.hi, NOTHING, relative, (UNDERFLOW + absolute) * OUTWARD, False)
     hi, low = two_product(a.hi, b.hi)
+    # A product with 0 is 0, to the last bit of float64.
+    underflows = (np.abs(hi) < 2.0**-900) & (a.hi != 0) & (b.hi != 0) if precise else True
+    absolute = absolute + UNDERFLOW * np.asarray(underflows)
     if a.words + b.words > 2:
         low += a.hi * b.lo + a.lo * b.hi
         relative = relative + OPERATION
-    return DoubleWords.sum_of(hi, low, relative, absolute, a.precise and b.precise)
+    return DoubleWords.sum_of(hi, low, relative, absolute, precise)
 
 
 def _dropped(a: DoubleWords, b: DoubleWords) -> float:
@@ -217,9 +237,11 @@ def divide(a: DoubleWords, b: DoubleWords) -> DoubleWords:
     denominator = np.abs(b.hi)
     beta = (b.relative + b.absolute / denominator) * OUTWARD
     spread = np.where(beta < 0.5, OUTWARD / (1 - beta), np.inf)
-    absolute = UNDERFLOW + (a.absolute + UNDERFLOW) / denominator.min(axis=-1, keepdims=True) * spread
+    precise = a.precise and b.precise
+    tiny = UNDERFLOW * (a.hi != 0) if precise else UNDERFLOW
+    absolute = tiny + (a.absolute + tiny) / denominator.min(axis=-1, keepdims=True) * spread
     relative = a.relative + beta
-    if not (a.precise and b.precise):
+    if not precise:
         relative = (relative + _dropped(a, b)) * spread
         return DoubleWords(q, NOTHING, relative * OUTWARD, absolute * OUTWARD, False)
     product, error = two_product(q, b.hi)
@@ -247,8 +269,8 @@ def square_root(a: DoubleWords) -> DoubleWords:
     rounding = OPERATION * s if a.lo.ndim else 4 * U * np.abs(correction)
     radius = np.broadcast_to(a.radius, s.shape)
     ratio = np.where(positive & (radius <= a.hi / 2), radius / np.where(positive, a.hi, 1.0), np.inf)
-    far = np.where(radius > 0, np.sqrt(a.hi + radius), 0.0)
-    inherited = np.where(ratio <= 0.5, s * ratio / (2 * (1 - ratio)), far)
+    far = np.where(radius == 0, 0.0, np.sqrt(a.hi + radius))
+    inherited = np.where(ratio <= 0.5, s * ratio / (2 * (1 - ratio)) + UNDERFLOW * (radius > 0), far)
     underflow = np.where(positive & (a.hi < 2.0**-900), np.sqrt(UNDERFLOW), 0.0)
     return DoubleWords.sum_of(s, correction, NOTHING, inherited * OUTWARD + rounding + underflow, a.precise)
 
@@ -261,7 +283,8 @@ def total(a: DoubleWords) -> DoubleWords:
     hi, low = a.hi, a.lo
     dropped = np.broadcast_to(a.absolute, hi.shape).sum(axis=-1, keepdims=True)
     if a.relative.any():
-        dropped = dropped + np.max(a.relative, axis=-1, keepdims=True) * np.abs(hi).sum(axis=-1, keepdims=True)
+        largest = np.max(a.relative, axis=-1, keepdims=True) if a.relative.ndim else a.relative
+        dropped = dropped + (largest * np.abs(hi).sum(axis=-1, keepdims=True) + hi.shape[-1] * SMALLEST)
     while hi.shape[-1] > 1:
         hi, error = two_sum(*_halves(hi))
         if low.ndim:

@@ -12,13 +12,12 @@ from typing import Any
 import ival
 import numpy as np
 
-from oracles.arithmetics.double_word import NOTHING, DoubleWords, U, square_root, total
+from oracles.arithmetics.double_word import NOTHING, SMALLEST, DoubleWords, U, square_root, total
 from oracles.arithmetics.protocol import Definition
 from oracles.enclosure import Enclosure, Floats, Ground
 
 # Elements evaluated at a time: a few dozen temporaries of this size stay in the caches of one core.
 CHUNK = 2**16
-SMALLEST: Floats = np.array(2.0**-1074)
 # glibc hands every temporary of 128 KiB back to the system, and gets it again page by page, until it has seen a larger
 # one freed: twice the time of everything here.
 np.empty(31 * 2**17)
@@ -60,7 +59,7 @@ class Vectorised:
         if not v.lo.ndim and not radius.any():
             return value
         spread = np.where(radius < 0.25, 2 * (v.lo * v.lo + radius) + 4 * U * np.abs(v.lo), np.inf)
-        absolute = value.absolute + (value.hi + value.absolute) * spread
+        absolute = 2 * value.absolute + value.hi * spread
         return DoubleWords.sum_of(value.hi, value.hi * v.lo, value.relative, absolute, False)
 
     def log(self, v: DoubleWords) -> DoubleWords:
@@ -94,7 +93,8 @@ def _correctly_rounded(function: Callable[[Any], Any], v: DoubleWords) -> Double
     points = ival.Interval.__new__(ival.Interval)  # its constructor sorts out what these points are not, at a third
     points.lo = points.hi = np.ascontiguousarray(v.hi)  # of the price of the exponential
     bounds = function(points)
-    beyond = np.where(np.isinf(bounds.hi), np.inf, SMALLEST) if np.isinf(bounds.hi.max()) else SMALLEST
+    overflows = np.isinf(bounds.hi)
+    beyond = np.where(overflows, np.inf, SMALLEST) if overflows.any() else np.array(SMALLEST)
     return DoubleWords(bounds.lo, NOTHING, np.array(2 * U), beyond, False)
 
 

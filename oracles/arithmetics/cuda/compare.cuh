@@ -37,6 +37,17 @@ __device__ inline int unit_exponent(Words y) {
   return max(exponent, EMIN) - PRECISION + 1;
 }
 
+// Whether an enclosure reaches a power of two, where the unit doubles.
+__device__ inline bool unit_is_open(Words y) {
+  const long long bits = __double_as_longlong(y.hi) & 0x7fffffffffffffffll;
+  const int exponent = int(bits >> 52) - 1023;
+  if (exponent < EMIN || y.err == 0) return false;
+  const double lo = (y.hi < 0) == (y.lo < 0) ? fabs(y.lo) : -fabs(y.lo), size = fabs(y.hi);
+  const double above = fabs(__dadd_rn(__dadd_rn(size, -power_of_two(exponent)), lo));
+  const double below = fabs(__dadd_rn(__dadd_rn(power_of_two(exponent + 1), -size), -lo));
+  return fmin(above, below) <= y.err;
+}
+
 __device__ inline Statistics compare(Words y, Storage stored, int index) {
   Statistics s = nothing();
   const double z = widen(stored);
@@ -61,6 +72,6 @@ __device__ inline Statistics compare(Words y, Storage stored, int index) {
   s.worst = index;
   s.misrounded = __dadd_rd(distance, -slack) > half;
   s.misrounded_high = up(distance, slack) >= half;
-  s.open = y.err > SHARP * power_of_two(unit);
+  s.open = y.err > SHARP * power_of_two(unit) || unit_is_open(y);
   return s;
 }

@@ -84,9 +84,10 @@ __device__ inline Words square_root(Words a) {
 // exp(hi) (1 + lo) within 2 (lo^2 + err), for err < 1/4; a larger lo belongs to a hi beyond 2^50, where the exponential
 // overflows or lies below every float.
 __device__ inline Words exponential(Words a) {
+  if (!(a.err < 0.25)) return {0.0, 0.0, INFINITY};
   const double value = exp(a.hi);
   const double second = __dmul_ru(2.0, up(up_times(a.lo, a.lo), a.err));
-  const double spread = a.err < 0.25 ? up(second, up_times(8 * U, a.lo)) : INFINITY;
+  const double spread = up(second, up_times(8 * U, a.lo));
   const double factor = up(up(DOCUMENTED, up_times(2 * DOCUMENTED, up(fabs(a.lo), spread))), spread);
   const double err = value == 0 ? UNDERFLOW : up(up_times(factor, value), UNDERFLOW);
   return normal(value, value == 0 ? 0.0 : __dmul_rn(value, a.lo), err);
@@ -104,6 +105,6 @@ __device__ inline Words logarithm(double value, Words a, double base) {
 __device__ inline Words log_of(Words a) { return logarithm(log(a.hi), a, a.hi); }
 __device__ inline Words log1p_of(Words a) { return logarithm(log1p(a.hi), a, __dadd_rn(1.0, a.hi)); }
 
-// Inputs only, which are exact.
-__device__ inline Words larger(Words a, Words b) { return a.hi < b.hi ? b : a; }
+// Inputs only, which are exact. NaN stays, from either side.
+__device__ inline Words larger(Words a, Words b) { return a.hi != a.hi || a.hi >= b.hi ? a : b; }
 __device__ inline Words is_equal(Words a, Words b) { return exact(a.hi == b.hi ? 1.0 : 0.0); }
