@@ -9,7 +9,7 @@ from gpu_impls.outcome import Outcome
 from gpu_impls.registry import Implementation
 from oracles.arithmetics import BEST, VECTORISED
 from oracles.enclosure import Ground
-from reports.tables import not_judged
+from reports.tables import not_judged, shown
 from reports.write import format_cell
 
 _COLOUR = {Outcome.PASS: "green", Outcome.FAIL: "red", Outcome.NOT_JUDGED: "yellow"}
@@ -31,11 +31,13 @@ def print_summary(console: Console, measured: pd.DataFrame, summed: pd.DataFrame
     """A table per operator, then the failures of implementations that are not known to be faulty, then the rest."""
     for op, group in summed.groupby("op", sort=False):
         table = Table(title=str(op), title_justify="left", title_style="bold", header_style="dim", box=None)
-        for column, heading in _HEADINGS.items():
+        columns = shown(group, list(_HEADINGS))
+        for column in columns:
+            heading = _HEADINGS.get(column, column)
             numbers = group[column].dtype.kind == "f"
             table.add_column(heading, justify="right" if numbers else "left", overflow="fold")
         for row in group.itertuples():
-            table.add_row(*(_cell(row, column, known_faulty) for column in _HEADINGS))
+            table.add_row(*(_cell(row, column, known_faulty) for column in columns))
         console.print(table)
         console.print()
     _print_failures(console, summed, known_faulty)

@@ -62,6 +62,12 @@ def _outcome(outcomes: "pd.Series[str]") -> str:
     return str(Outcome.NOT_JUDGED)
 
 
+def shown(group: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """The columns to show of one operator's summary: outputs are named where there are several."""
+    several = group["output"].nunique() > 1
+    return [column for name in columns for column in ([name, "output"] if several and name == "impl" else [name])]
+
+
 def not_judged(measured: pd.DataFrame) -> pd.DataFrame:
     """How many measurements gave no verdict, by reason: nothing is dropped without being counted."""
     undone = measured[measured["outcome"] == Outcome.NOT_JUDGED]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.tables import not_judged
+from reports.tables import not_judged, shown
 
 FILES = ("measurements.csv", "summary.csv", "summary.md", "environment.json")
 PAGE = "report.html"
@@ -46,7 +46,7 @@ def summary_markdown(measured: pd.DataFrame, summed: pd.DataFrame) -> str:
     """The summary as tables per operator, the failures with their replay lines, and what was not judged."""
     parts = ["# trueulp summary", ""]
     for op, group in summed.groupby("op", sort=False):
-        parts += [f"## {op}", "", markdown(group[MD_COLUMNS[1:]]), ""]
+        parts += [f"## {op}", "", markdown(group[shown(group, MD_COLUMNS[1:])]), ""]
     failing = summed[summed["fails"] > 0]
     if len(failing):
         parts += ["## Failures", ""]

@@ -140,6 +140,14 @@ def test_names_stay_text_on_the_terminal(name: str):
     assert f"  sum {name} float32: over the bound in gap (1 measurements)" in text
 
 
+@pytest.mark.parametrize("outputs", [("y",), ("y", "updated")])
+def test_outputs_are_named_where_there_are_several(outputs: tuple[str, ...]):
+    measured = table([row(output=output) for output in outputs])
+    told = summary_markdown(measured, summary(measured))
+    assert ("| impl | output | dtype" in told) == (len(outputs) > 1)
+    assert all((f"| {output} |" in told) == (len(outputs) > 1) for output in outputs)
+
+
 def test_the_terminal_counts_everything():
     text = shown(row(), row(Reason.OVER_BOUND, impl="bad"), row(Reason.NOTHING, elements=1000))
     assert "Not judged: 1 nothing compared." in text
