@@ -2,8 +2,8 @@
 
 The definition is evaluated on whole arrays of rows first (:mod:`oracles.arithmetics.vectorised`). Elements whose
 rounding or unit that leaves open, or whose enclosure is not far sharper than an ulp, are evaluated again, row by row,
-on the row's visible elements: by fractions where the result is rational, else by python-flint's balls, else by mpmath, with
-twice the precision each time. What is open at 4096 bits is a tie.
+on the row's visible elements: by fractions where the result is rational, else by python-flint's balls, else by
+mpmath, with twice the precision each time. What is open at 4096 bits is a tie.
 """
 
 from dataclasses import dataclass

@@ -5,11 +5,12 @@ For an exact real y and a format of precision p, smallest normal exponent emin::
     ulp(y) = 2**(max(floor(log2 |y|), emin) - p + 1),     ulp(0) = the smallest subnormal
     error  = |z - y| / ulp(y)
 
-The unit is that of the *exact* value: at a binade's edge, y just below 2**k, the unit is the smaller one even if
-z is 2**k (what 128 bits do not tell from 2**k has the unit of its enclosure's centre); below the smallest normal the unit no longer shrinks. A correctly rounded z has an error of at most
-0.5, but a tie rounded the wrong way has 0.5 as well: "correctly rounded" compares bits, "faithful" is error < 1.
-An infinite z costs nothing where infinity is the correct rounding of y (``|y| >= largest + ulp(largest)/2``) and
-infinitely much elsewhere; NaN is no number and has no error here: non-finite values are compared by class.
+The unit is that of the *exact* value: at a binade's edge, y just below 2**k, the unit is the smaller one even if z
+is 2**k (what 128 bits do not tell from 2**k has the unit of its enclosure's centre); below the smallest normal the
+unit no longer shrinks. A correctly rounded z has an error of at most 0.5, but a tie rounded the wrong way has 0.5
+as well: "correctly rounded" compares bits, "faithful" is error < 1. An infinite z costs nothing where infinity is
+the correct rounding of y (``|y| >= largest + ulp(largest)/2``) and infinitely much elsewhere; NaN is no number and
+has no error here: non-finite values are compared by class.
 """
 
 from fractions import Fraction
