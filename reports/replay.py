@@ -9,6 +9,7 @@ from gpu_impls.call import Runner
 from gpu_impls.registry import Implementation
 from properties.case import Case
 from properties.explain import element_lines
+from properties.judge import Judgement
 from properties.oracle_check import Verdict, verdict, worst_element
 
 
@@ -34,26 +35,32 @@ def print_replay(
     implementations: list[Implementation],
     runner: Runner,
 ) -> None:
-    """The case's input and, for every implementation, the element asked for or its worst one."""
+    """For every implementation and each of its outputs, the element asked for or its worst one."""
     console.print(f"[bold]{escape(case.id)}[/]", soft_wrap=True, highlight=False)
     for implementation in implementations:
         console.print()
         console.print(f"[bold]{escape(implementation.name)}[/]")
-        for name, line in _lines(verdict(implementation, case, runner), index).items():
-            console.print(f"  {name:<12} {line}", soft_wrap=True, markup=False, highlight=False)
+        for number, lines in enumerate(_sections(verdict(implementation, case, runner), index)):
+            if number:
+                console.print()
+            for name, line in lines.items():
+                console.print(f"  {name:<12} {line}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _lines(v: Verdict, index: tuple[int, ...] | None) -> dict[str, str]:
+def _sections(v: Verdict, index: tuple[int, ...] | None) -> list[dict[str, str]]:
+    """One of each output, or what went wrong."""
     if v.run.reason is not None:
-        return {"verdict": f"{v.run.reason.outcome}: {v.run.reason}", "detail": v.run.detail}
-    lines: dict[str, str] = {}
-    for output, judgement in zip(v.case.operator.outputs, v.judgements, strict=True):
-        if not judgement.computed.size:
-            lines[output.name] = "empty, as it should be"
-            continue
-        place = _place(index, judgement.computed.ndim) or worst_element(judgement)
-        lines |= {"element": f"{output.name}{list(place)}", **element_lines(v.case, judgement, place)}
-    return lines
+        return [{"verdict": f"{v.run.reason.outcome}: {v.run.reason}", "detail": v.run.detail}]
+    return [
+        _lines(v.case, output.name, j, index) for output, j in zip(v.case.operator.outputs, v.judgements, strict=True)
+    ]
+
+
+def _lines(case: Case, output: str, judgement: Judgement, index: tuple[int, ...] | None) -> dict[str, str]:
+    if not judgement.computed.size:
+        return {output: "empty, as it should be"}
+    place = _place(index, judgement.computed.ndim) or worst_element(judgement)
+    return {"element": f"{output}{list(place)}", **element_lines(case, judgement, place)}
 
 
 def _place(index: tuple[int, ...] | None, dimensions: int) -> tuple[int, ...] | None:

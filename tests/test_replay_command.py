@@ -155,3 +155,12 @@ def test_an_unknown_implementation_lists_those_of_the_operator(capsys: pytest.Ca
     assert "no implementation matches 'three_pass': expected one of" in line
     assert "kahan" in line
     assert "welford" not in line
+
+
+def test_every_output_has_its_own_lines(capsys: pytest.CaptureFixture[str]):
+    """One is over its bound where the other, of the same place, is right."""
+    case = "fused_add_rms_norm:bfloat16:eps_scale:4x33:s3:eps=1e-05"
+    assert run("replay", f"{case}@1.15", "--impl", "rounded_undeclared") == 0
+    printed = capsys.readouterr().out
+    assert re.findall(r"^  element +(\S+), ?(\d+)\]$", printed, re.MULTILINE) == [("y[1", "15"), ("updated[1", "15")]
+    assert re.findall(r"^  verdict +(.*)$", printed, re.MULTILINE) == ["fail: over the bound", "pass: within the bound"]
