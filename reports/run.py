@@ -29,7 +29,7 @@ def measure(
     parts: list[Partial] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
-        shared(partial(_stand, plan), units, runner, jobs) as results,
+        shared(partial(_stand, plan, evidence is not None), units, runner, jobs) as results,
         Progress(*columns, console=console, transient=True) as progress,
     ):
         task = progress.add_task("measuring".ljust(44), total=len(units))
@@ -47,9 +47,10 @@ def measure(
 
 
 def _stand(
-    plan: Plan, unit: tuple[Case, list[Implementation]], runner: Runner
+    plan: Plan, noting: bool, unit: tuple[Case, list[Implementation]], runner: Runner
 ) -> tuple[list[Partial], Evidence, BaseException | None]:
-    """Everybody who stands the case, judged; what ended it early comes with what was judged until then."""
+    """Everybody who stands the case, judged, and evidence where somebody asks for it; what ended it early comes with
+    what was judged until then."""
     case, implementations = unit
     case = replace(case)  # inputs and truths are kept with this one, and go with it
     parts, evidence = [], Evidence()
@@ -58,7 +59,8 @@ def _stand(
         for implementation in implementations:
             judged = verdict(implementation, case, runner, truths)
             made = partials(judged)
-            evidence.note(judged, made)
+            if noting:
+                evidence.note(judged, made)
             parts += made
     except BaseException as error:
         return parts, evidence, error

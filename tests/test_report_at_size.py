@@ -13,6 +13,7 @@ from gpu_impls.registry import implementations
 from oracles.operator import Inputs
 from properties import battery
 from properties.battery import sized_cases
+from reports.evidence import Evidence
 from reports.plan import Plan
 from reports.run import measure
 
@@ -57,6 +58,18 @@ def test_cases_that_are_done_are_forgotten():
     made, ended_by = measure(plan, noticing, Console(quiet=True))
     assert ended_by is None
     assert len(seen) >= len(made) > 20
+
+
+def test_stories_are_written_where_somebody_reads_them(monkeypatch: pytest.MonkeyPatch):
+    """A gate reads none: they would be an extra evaluation of every worst element."""
+    told: list[object] = []
+    monkeypatch.setattr(Evidence, "note", lambda self, judged, made: told.append(judged))
+    implementation = tuple(implementations(("softmax",), ("three_pass",)))
+    plan = Plan(implementation, dtypes=("float32",), regimes=("near_ties",), rows=2, lengths=(33,), at_size=True)
+    measure(plan, call, Console(quiet=True))
+    assert told == []
+    measure(plan, call, Console(quiet=True), Evidence())
+    assert len(told) == 1
 
 
 def test_without_escalation_misrounded_results_are_a_range_that_holds_their_number(tmp_path: Path):
