@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -24,6 +23,7 @@ from oracles.arithmetics.mpmath import MPMATH
 from oracles.catalogue import OPERATORS
 from oracles.formats import Array
 from properties.case import DEFAULT_EPS, Case
+from reports.environment import processor
 
 LENGTHS = (1024, 4096, 16384, 131072)
 ELEMENTS = 2**19  # of the fast ones; mpmath and python-flint get one row
@@ -73,7 +73,7 @@ def rates(op: str, n: int, rounds: int) -> dict[str, float]:
 def report(lengths: list[int], rounds: int) -> Iterator[str]:
     """A page in Markdown."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "crival", "python-flint", "mpmath"))
-    yield f"{_processor()}, one thread; Python {platform.python_version()}, {libraries} on {mpmath.libmp.BACKEND}."
+    yield f"{processor()}, one thread; Python {platform.python_version()}, {libraries} on {mpmath.libmp.BACKEND}."
     yield "M elements/s; the last two columns are double words over mpmath, and over python-flint."
     yield ""
     yield f"| operator | n | {' | '.join(NAMES)} | ratio | ratio |"
@@ -84,13 +84,6 @@ def report(lengths: list[int], rounds: int) -> Iterator[str]:
             numbers = " | ".join(f"{found[name] / 1e6:.3g}" for name in NAMES)
             ratios = " | ".join(f"{found['double words'] / found[name]:.0f}" for name in NAMES[:2])
             yield f"| {op} | {n} | {numbers} | {ratios} |"
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def main() -> None:

@@ -57,9 +57,10 @@ def condition(inputs: Inputs, exact: tuple[Array, ...]) -> tuple[Array, ...]:
 
     For s it is |x_i| + |r_i|.
     """
-    scaled = Scaled(summed(inputs))
+    of = summed(inputs)
+    scaled = Scaled(of)
     x, residual = parts(inputs)
-    size, z = np.abs(x) + np.abs(residual), np.abs(summed(inputs).x / scaled.root)
+    size, z = np.abs(x) + np.abs(residual), np.abs(of.x / scaled.root)
     others = z * (z * size).sum(axis=-1, keepdims=True) / max(size.shape[-1], 1)
     return (np.abs(scaled.weight) / scaled.root * (size + others), size)
 

@@ -144,8 +144,8 @@ def audited(runner: Any) -> Any:
     def of(kind: Any) -> Any:
         return lambda *arguments: _like(runner, kind(*arguments))
 
-    words.exact = of(double_word.DoubleWords.exact)  # type: ignore[attr-defined]
-    words.sum_of = of(double_word.DoubleWords.sum_of)  # type: ignore[attr-defined]
+    words.exact = of(double_word.DoubleWords.exact)
+    words.sum_of = of(double_word.DoubleWords.sum_of)
     functions = {"exp": "exponential", "log": "log_of", "log1p": "log1p_of"}
     return SimpleNamespace(
         DoubleWords=words,

@@ -60,32 +60,24 @@ def arguments(
     ]
 
 
-@cuda_kernel("fused_add_rms_norm", domain=DOMAIN, summation=LANES, source=SOURCE)
-def unrounded(
-    x: Array,
-    residual: Array,
-    weight: Array | None = None,
-    eps: float = 1e-6,
-    out: tuple[Array, Array] | None = None,
-    *,
-    flush: bool = False,
-    block: int = BLOCK,
-) -> tuple[Array, Array]:
-    """The norm sees the sum before it is rounded to storage. ``out`` may be x and residual."""
-    return fused_add_rms_norm(x, residual, weight, eps, *(out or (None, None)), flush=flush, block=block)
+def _register(statistics: str, claim: str | None) -> None:
+    """The kernel with one convention, as the operator has it: two results, two places in ``out``."""
+
+    @cuda_kernel("fused_add_rms_norm", statistics, domain=DOMAIN, summation=LANES, statistics=claim, source=SOURCE)
+    def kernel(
+        x: Array,
+        residual: Array,
+        weight: Array | None = None,
+        eps: float = 1e-6,
+        out: tuple[Array, Array] | None = None,
+        *,
+        flush: bool = False,
+        block: int = BLOCK,
+    ) -> tuple[Array, Array]:
+        """``out`` may be x and residual."""
+        places, told = out or (None, None), {"statistics": statistics, "flush": flush, "block": block}
+        return fused_add_rms_norm(x, residual, weight, eps, *places, **told)
 
 
-@cuda_kernel("fused_add_rms_norm", domain=DOMAIN, summation=LANES, statistics="rounded", source=SOURCE)
-def rounded(
-    x: Array,
-    residual: Array,
-    weight: Array | None = None,
-    eps: float = 1e-6,
-    out: tuple[Array, Array] | None = None,
-    *,
-    flush: bool = False,
-    block: int = BLOCK,
-) -> tuple[Array, Array]:
-    """The norm sees the sum as it was stored. ``out`` may be x and residual."""
-    places = out or (None, None)
-    return fused_add_rms_norm(x, residual, weight, eps, *places, statistics="rounded", flush=flush, block=block)
+_register("unrounded", claim=None)
+_register("rounded", claim="rounded")

@@ -17,6 +17,7 @@ import numpy as np
 from oracles.device import module
 from oracles.formats import Format
 from oracles.operator import Operator
+from oracles.truth import SHARP
 
 SOURCES = Path(__file__).parent / "cuda"
 BLOCK = 256  # threads a row
@@ -225,8 +226,9 @@ def source(op: Operator, names: tuple[str, ...] = ()) -> str:
 
 
 def defines(fmt: Format) -> tuple[str, ...]:
-    """What a compiler is told of a storage format."""
-    return (f"-DSTORAGE_BITS={8 * fmt.dtype.itemsize}", f"-DPRECISION={fmt.precision}", f"-DEMIN={fmt.emin}")
+    """What a compiler is told of a storage format, and of how sharp an enclosure must be in it."""
+    of_format = {"STORAGE_BITS": 8 * fmt.dtype.itemsize, "PRECISION": fmt.precision, "EMIN": fmt.emin}
+    return tuple(f"-D{name}={value}" for name, value in {**of_format, "SHARP": SHARP}.items())
 
 
 def flags(headers: Path = SOURCES) -> tuple[str, ...]:

@@ -1,9 +1,7 @@
-// Comparing one stored result with its enclosure, and what is kept of a row.
+// Comparing one stored result with its enclosure, and what is kept of a row. SHARP, in ulps, is that of oracles/truth.py.
 #pragma once
 #include "storage.cuh"
 #include "words.cuh"
-
-constexpr double SHARP = 1.0 / 2048;  // ulps: as oracles/truth.py asks for
 
 struct Statistics {
   double error;       // the largest, in ulps of the exact value

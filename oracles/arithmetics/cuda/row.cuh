@@ -1,10 +1,7 @@
-// One block a row: what the generated kernels of oracles/arithmetics/fused.py are made of.
+// One block a row: what the generated kernels of oracles/arithmetics/fused.py are made of. BLOCK, its threads, is a
+// power of two.
 #pragma once
 #include "compare.cuh"
-
-#ifndef BLOCK
-#define BLOCK 256  // threads, a power of two
-#endif
 
 template <class T, class Merge>
 __device__ T block_reduce(T value, Merge both) {
