@@ -37,25 +37,26 @@ for _name in OPERATIONS:
     KERNELS += ELEMENTWISE.format(name=_name, arguments="a[i]" if _name in UNARY else "a[i], b[i]")
 
 
-def compiled_for_host(source: str, defines: tuple[str, ...] = (), headers: Path = SOURCES) -> ctypes.CDLL:
-    """A shared library of device code, one thread a block."""
+def compiled_for_host(source: str, *options: str) -> ctypes.CDLL:
+    """A shared library of device code; the options say where its headers are, and what stands in for CUDA's words."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed, and device code is audited through it where there is no GPU")
     folder = Path(tempfile.mkdtemp())
     (folder / "source.cpp").write_text(source)
-    told = ["-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-include", str(SOURCES / "host.h")]
-    command = [compiler, *told, f"-I{headers}", *defines, str(folder / "source.cpp"), "-o", str(folder / "library.so")]
+    told = ["-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", *options]
+    command = [compiler, *told, str(folder / "source.cpp"), "-o", str(folder / "library.so")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(folder / "library.so"))
 
 
 class Host:
-    """Runs the kernels of a source on this processor."""
+    """Runs the kernels of a source on this processor, one thread a block."""
 
     def __init__(self, source: str, defines: tuple[str, ...] = (), headers: Path = SOURCES) -> None:
-        self.library = compiled_for_host(source, defines, headers)
+        words = ("-include", str(SOURCES / "host.h"))
+        self.library = compiled_for_host(source, *words, f"-I{headers}", *defines)
 
     def launch(self, name: str, rows: int, *arguments: Any) -> None:
         """Arrays are written in place."""

@@ -2,12 +2,12 @@
 
 import ctypes
 import shutil
-import subprocess
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from device_words import compiled_for_host
 
 from gpu_impls.cuda.compiled import SOURCES
 
@@ -50,11 +50,7 @@ def built(folder: Path, *change: str) -> ctypes.CDLL:
         text = text.replace(*change)
     (folder / "two_float.cuh").write_text(text)
     (folder / "warp.cuh").write_text(HOST)
-    (folder / "driver.cpp").write_text(DRIVER)
-    library = folder / "driver.so"
-    command = ["g++", "-std=c++17", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-o", str(library), "driver.cpp"]
-    subprocess.run(command, cwd=folder, check=True, timeout=120)
-    return ctypes.CDLL(str(library))
+    return compiled_for_host(DRIVER, f"-I{folder}")
 
 
 def operands(seed: int, count: int = 4000) -> np.ndarray:
