@@ -3,10 +3,11 @@
 Listing and collecting need names and contracts alone, and PyTorch, JAX and transformers take seconds to import.
 """
 
-import ctypes
 import functools
 import importlib
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -35,19 +36,21 @@ def absent(need: str) -> str | None:
 
 @functools.cache
 def cuda_devices() -> tuple[str, ...]:
-    """Names of the GPUs. Asks the driver itself: no library need be imported, and no context is made."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return ()
-    count, name = ctypes.c_int(0), ctypes.create_string_buffer(256)
-    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
-        return ()
-    return tuple(
-        name.value.decode(errors="replace")
-        for device in range(count.value)
-        if not driver.cuDeviceGetName(name, len(name), device)
-    )
+    """Names of the GPUs. Asks the driver itself, in a process of its own: no library need be imported, no context is
+    made, and processes forked from this one can use CUDA still."""
+    asked = subprocess.run([sys.executable, "-I", "-S", "-c", _ASK], capture_output=True, text=True, check=False)
+    return tuple(asked.stdout.splitlines())
+
+
+_ASK = """
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1")
+count, name = ctypes.c_int(0), ctypes.create_string_buffer(256)
+if not driver.cuInit(0) and not driver.cuDeviceGetCount(ctypes.byref(count)):
+    for device in range(count.value):
+        if not driver.cuDeviceGetName(name, len(name), device):
+            print(name.value.decode(errors="replace"))
+"""
 
 
 class Library:

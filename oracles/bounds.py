@@ -91,11 +91,14 @@ def stored_through(bound: Array, magnitude: Array, model: ErrorModel) -> Array:
     return total
 
 
-def tolerance(bound: Array, half_ulp: Array, fmt: Format, model: ErrorModel) -> Array:
-    """T = B + ulp(|y| + B)/2, and one smallest normal more where flushing can hit the stored result.
+def granted(bound: Array, magnitude: Array, fmt: Format, model: ErrorModel) -> tuple[Array, Array]:
+    """B at storage, and ulp(|y| + B)/2: the value that is rounded may lie one binade above y."""
+    at_storage = stored_through(bound, magnitude, model)
+    return at_storage, half_ulp_at(magnitude + at_storage, fmt)
 
-    The half ulp of storage is taken at ``|y| + B``: the value that is rounded may lie one binade above y.
-    """
+
+def tolerance(bound: Array, half_ulp: Array, fmt: Format, model: ErrorModel) -> Array:
+    """T = B + ulp(|y| + B)/2, and one smallest normal more where flushing can hit the stored result."""
     flushed = fmt.smallest_normal if model.flush and fmt.emin == model.accumulate.emin else 0.0
     total: Array = bound + half_ulp + flushed
     return total

@@ -8,6 +8,8 @@ computing the log-sum-exp and softmax functions", IMA J. Numer. Anal. 41 (2021).
 """
 
 from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -76,8 +78,7 @@ class Shift:
         s = e / np.where(total > 0, total, 1)
         off = np.where(d > 0, s, 0).sum(axis=-1, keepdims=True)
         count = seen.sum(axis=-1, keepdims=True).astype(inputs.wide)
-        orders = (rescalings(shown, s), rescalings(shown[:, ::-1], s[:, ::-1]))
-        rescaled = np.maximum(*orders) + off * np.ceil(np.log2(np.maximum(count, 1)))
+        rescaled = rescalings(shown, s) + off * np.ceil(np.log2(np.maximum(count, 1)))
         return cls(np.where(seen, shown, 0), m, d, s, total, off, rescaled, count)
 
     def sum(self, values: Array) -> Array:
@@ -108,9 +109,14 @@ class Shift:
         return relative
 
 
-def rescalings(x: Array, s: Array) -> Array:
+@singledispatch
+def rescalings(x: Any, s: Any) -> Any:
     """``sum_j s_j #(strict running maxima after j)``, (rows, 1): how often, on average over the mass, an online
-    softmax that reads the row from the left rescales by something other than 1."""
+    softmax rescales by something other than 1, whichever end of the row it starts from."""
+    return np.maximum(_from_left(x, s), _from_left(x[:, ::-1], s[:, ::-1]))
+
+
+def _from_left(x: Array, s: Array) -> Array:
     before = np.maximum.accumulate(x, axis=-1)[:, :-1]
     new = np.zeros(x.shape, np.bool_)
     new[:, 1:] = x[:, 1:] > before

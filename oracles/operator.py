@@ -85,7 +85,11 @@ class Inputs:
 
     def rows(self, start: int, stop: int) -> "Inputs":
         """The same inputs with rows ``start`` to ``stop`` only."""
-        cut = {k: v[start:stop] if k in ROW_WISE else v for k, v in self.arrays.items()}
+        return self.at(slice(start, stop))
+
+    def at(self, rows: Any) -> "Inputs":
+        """The same inputs with some rows only, given as an index of NumPy's."""
+        cut = {k: v[rows] if k in ROW_WISE else v for k, v in self.arrays.items()}
         return Inputs(self.fmt, cut, self.parameters)
 
     def digest(self) -> str:

@@ -22,6 +22,11 @@ from oracles.enclosure import Enclosure, Ints, floor_log2
 from oracles.formats import Array, Format
 from oracles.rounding import round_enclosure, round_fraction
 
+# How errors are counted, by NumPy and by device code: summed as integers in units of 2**-20 ULP, since addition of
+# floats is not associative; in a histogram of 64 bins to a binade, so that a percentile is right to 1.6 %; and in the
+# mean of a row as if none were larger than CAP.
+UNIT_BITS, BINS, CAP = 20, 64, 2.0**16
+
 
 def ulp(value: Fraction, fmt: Format) -> Fraction:
     """``ulp(value)`` in ``fmt``, exactly."""

@@ -1,5 +1,7 @@
 """Which rows a contract lets us judge: its domain, and what flushing subnormals excuses."""
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,4 +64,4 @@ def holds_subnormals(op: Operator, inputs: Inputs) -> Rows:
     if "residual" in inputs.arrays:  # what is added, not the sum alone
         sizes += [np.abs(inputs.x.astype(inputs.wide)), np.abs(inputs.optional("residual", 0.0))]
     tiny = inputs.fmt.smallest_normal
-    return np.logical_or.reduce([((size > 0) & (size < tiny)).any(axis=-1) for size in sizes])
+    return reduce(np.logical_or, [((size > 0) & (size < tiny)).any(axis=-1) for size in sizes])

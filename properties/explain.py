@@ -21,16 +21,16 @@ def story(implementation: Implementation, case: Case, judgement: Judgement, inde
     lines = {
         "operator": f"{case.op}, implementation {implementation.name}, {case.dtype}",
         "case": f"{case.id}, element {list(index)}",
-        **element_lines(case, judgement, index),
+        **element_lines(case.inputs, judgement, index),
     }
     return "\n".join(f"  {name:<10} {text}" for name, text in lines.items())
 
 
-def element_lines(case: Case, judgement: Judgement, index: tuple[int, ...]) -> dict[str, str]:
+def element_lines(inputs: Inputs, judgement: Judgement, index: tuple[int, ...]) -> dict[str, str]:
     """One element: its row's input, what came out, what should have, and the verdict."""
     reason = judgement.reason_at(index)
     return {
-        **input_lines(case.inputs, index),
+        **input_lines(inputs, index),
         **result_lines(judgement, index),
         "verdict": f"{reason.outcome}: {reason}",
     }

@@ -6,7 +6,6 @@ claims ``max_ulp`` is judged by that claim instead. Classes come first: where th
 nothing else will do, and where it demands a value a non-finite result is wrong, unless a value within B rounds to it.
 """
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpu_impls.contract import Contract
 from gpu_impls.outcome import Reason
-from oracles.bounds import half_ulp_at, stored_through, tolerance
+from oracles.bounds import granted, tolerance
 from oracles.classes import ElementClass, class_of
 from oracles.enclosure import Enclosure, Floats
 from oracles.formats import Array, Format
@@ -77,10 +76,6 @@ class Judgement:
     over: Flags
     undecided: Flags
 
-    def digest(self) -> str:
-        """A short hash of the computed bits."""
-        return hashlib.sha256(self.expectation.fmt.bits(self.computed).tobytes()).hexdigest()[:16]
-
     @property
     def rounding_open(self) -> Flags:
         """Finite results where the truth leaves open which value is the correctly rounded one."""
@@ -112,16 +107,16 @@ def expect(op: Operator, inputs: Inputs, truths: tuple[Truth, ...], contract: Co
     with np.errstate(all="ignore"):  # rows of NaN and inf have no bound, and none is asked for
         bounds = op.bound(inputs, values, model)
         conditions = op.condition(inputs, values)
-        unjudged = _unjudged(op, inputs, contract, values, bounds)
+        why_not = _reasons(*unjudged(op, inputs, contract, values, bounds))
         expectations = []
         for truth, c, y, b, k in zip(truths, classes, values, bounds, conditions, strict=True):
             magnitude = np.abs(y)
-            b = stored_through(b, magnitude, model)
-            half = np.where(b == 0, _rounding_error(truth, inputs), half_ulp_at(magnitude + b, inputs.fmt))
+            b, half = granted(b, magnitude, inputs.fmt, model)
+            half = np.where(b == 0, _rounding_error(truth, inputs), half)
             allowed = tolerance(b, half, inputs.fmt, model)
             kappa = np.where(k == 0, 0.0, k / magnitude).astype(np.float64)
             budget = contract.max_ulp.get(inputs.fmt.name)
-            expectations.append(Expectation(inputs.fmt, truth, c, magnitude, b, half, allowed, kappa, unjudged, budget))
+            expectations.append(Expectation(inputs.fmt, truth, c, magnitude, b, half, allowed, kappa, why_not, budget))
     return tuple(expectations)
 
 
@@ -135,16 +130,21 @@ def _units(exact: Enclosure, fmt: Format, dtype: type[np.floating]) -> Array:
     return np.ldexp(dtype(1), ulp_exponents(exact, fmt).astype(np.int32))
 
 
-def _unjudged(
+def unjudged(
     op: Operator, inputs: Inputs, contract: Contract, values: tuple[Array, ...], bounds: tuple[Array, ...]
-) -> tuple[Reason | None, ...]:
-    """Why each row is not judged, or None."""
+) -> tuple[Flags, Flags]:
+    """Rows about which the contract promises nothing, and rows about which the bound says nothing, (rows,)."""
     outside = outside_domain(op, inputs, contract)
     if contract.subnormals == "flush":
         outside |= holds_subnormals(op, inputs)
     blurred = np.zeros(len(inputs.x), np.bool_)
     if op.undecided is not None and inputs.fmt.name not in contract.max_ulp:
         blurred = op.undecided(inputs, values, bounds)
+    return outside, blurred
+
+
+def _reasons(outside: Flags, blurred: Flags) -> tuple[Reason | None, ...]:
+    """Why each row is not judged, or None."""
     return tuple(
         Reason.OUTSIDE_DOMAIN if o else Reason.ILL_CONDITIONED if b else None
         for o, b in zip(outside.tolist(), blurred.tolist(), strict=True)

@@ -5,6 +5,8 @@ special_values  rows without elements, or holding NaN or an infinity
 masks           rows with hidden elements
 """
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +16,14 @@ from numpy.typing import NDArray
 from gpu_impls.call import Run, Runner, call
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
+from oracles.enclosure import Ground
 from oracles.operator import Inputs
 from oracles.truth import Truth
 from properties.case import Case, explicit_case
 from properties.explain import story
 from properties.finding import Finding
 from properties.judge import Judgement, expect, judge
+from properties.tally import Tally, tally
 
 ACCURACY, SPECIAL_VALUES, MASKS = ORACLE_PROPERTIES = ("accuracy", "special_values", "masks")
 
@@ -40,6 +44,23 @@ class Verdict:
     run: Run
     judgements: tuple[Judgement, ...]
     runner: Runner = call
+
+    def tally(self, output: int) -> Tally:
+        return tally(self.judgements[output], self.case.id)
+
+    def truth(self, output: int) -> tuple[frozenset[Ground], frozenset[str]]:
+        """What an output's exact values stand on, and the arithmetics that had a part in them."""
+        truth = self.judgements[output].expectation.truth
+        return frozenset({truth.ground}), truth.arithmetics
+
+    def at(self, output: int, index: tuple[int, ...]) -> tuple[Inputs, Judgement, tuple[int, ...]]:
+        """Inputs and judgement of rows with one element among them, and its place there."""
+        return self.case.inputs, self.judgements[output], index
+
+    def digest(self, output: int) -> str:
+        """A short hash of an output's bits."""
+        bits = self.case.fmt.bits(self.run.outputs[output])
+        return hashlib.sha256(bits.tobytes()).hexdigest()[:16]
 
     def findings(self) -> list[Finding]:
         """At most one finding per property: its worst element."""
@@ -93,9 +114,20 @@ def verdict(
     ``how`` goes to the runner (arrange, with_out).
     """
     run = runner(implementation, case.inputs, **how)
+    return judged(implementation, case, run, runner, lambda: truths or case.truths)
+
+
+def judged(
+    implementation: Implementation,
+    case: Case,
+    run: Run,
+    runner: Runner,
+    truths: Callable[[], tuple[Truth, ...]],
+) -> Verdict:
+    """A run judged by ``truths``, which are asked for if there is something to judge."""
     if run.reason is not None:
         return Verdict(implementation, case, run, (), runner)
-    expectations = expect(case.operator, case.inputs, truths or case.truths, implementation.contract)
+    expectations = expect(case.operator, case.inputs, truths(), implementation.contract)
     judgements = tuple(judge(o, e) for o, e in zip(run.outputs, expectations, strict=True))
     return Verdict(implementation, case, run, judgements, runner)
 

@@ -5,7 +5,7 @@ percentiles are derived.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, inf, ldexp
@@ -16,14 +16,9 @@ from numpy.typing import NDArray
 
 from gpu_impls.outcome import Outcome, Reason
 from oracles.enclosure import Floats
+from oracles.ulp import BINS, CAP, UNIT_BITS
 from properties.judge import Judgement
 
-# Errors are summed as integers in units of 2**-20 ULP: addition of floats is not associative.
-_UNIT_BITS = 20
-# Below it, 2**27 errors in these units add up within int64.
-_SMALL = 2.0**16
-# The histogram's bins: 64 to a binade, so that a percentile is right to 1.6 %. Bin -inf is 0, bin inf is infinite.
-BINS = 64
 # A row's mean error, as one character: eight levels to a binade from 2**-4 ULP on, and one for what was not judged.
 LEVELS, NO_LEVEL = digits + ascii_uppercase + ascii_lowercase, "."
 _LEVELS_TO_A_BINADE, _LOWEST_LEVEL = 8, -4
@@ -47,6 +42,8 @@ class Worst:
 @dataclass(frozen=True)
 class Tally:
     """Counts and maxima over elements; ``|`` merges two.
+
+    Errors are summed in units of 2**-UNIT_BITS ULP; bin -inf of the histogram is 0, bin inf is infinite.
 
     ``worst`` ranks by what went wrong first (a failed element before any other), ``largest`` by ULPs alone.
     ``levels`` holds (case, one of ``LEVELS`` per row), in the order of text.
@@ -97,7 +94,7 @@ class Tally:
     def mean_ulp(self) -> float:
         if self.histogram[inf]:
             return inf
-        return float(Fraction(self.error_sum, self.numbers << _UNIT_BITS)) if self.numbers else 0.0
+        return float(Fraction(self.error_sum, self.numbers << UNIT_BITS)) if self.numbers else 0.0
 
     def percentile(self, share: float) -> float:
         """The upper end of the histogram's bin that holds this share of the errors."""
@@ -122,8 +119,11 @@ class Tally:
         return self.failed if self.failed.place else self.largest
 
 
-def tally(judgement: Judgement, case_id: str) -> Tally:
-    """What is kept of one judgement; places read ``CASE@row.element``."""
+def tally(judgement: Judgement, case_id: str, rows: Sequence[int] | None = None) -> Tally:
+    """What is kept of one judgement; places read ``CASE@row.element``.
+
+    ``rows``: which rows of the case were judged, where these are not all.
+    """
     numbers = ~np.isnan(judgement.errors)
     errors = judgement.errors[numbers]
     unjudged = judgement.expectation.unjudged
@@ -138,8 +138,8 @@ def tally(judgement: Judgement, case_id: str) -> Tally:
         rows_not_judged=sum(reason is not None for reason in unjudged),
         max_row_ulp=_largest(judgement.row_errors),
         bound_used=_largest(judgement.used),
-        largest=_worst(judgement, np.where(numbers, judgement.errors, -1.0), case_id) or Worst(-1.0, case_id),
-        failed=_worst(judgement, _failure_rank(judgement), case_id) or Worst(),
+        largest=_worst(judgement, np.where(numbers, judgement.errors, -1.0), case_id, rows) or Worst(-1.0, case_id),
+        failed=_worst(judgement, _failure_rank(judgement), case_id, rows) or Worst(),
         error_sum=_integer_sum(errors),
         histogram=_histogram(errors),
         reasons=_reasons(judgement),
@@ -174,13 +174,14 @@ def _failure_rank(judgement: Judgement) -> Floats:
     return np.where(judgement.failed, rank, -1.0)
 
 
-def _worst(judgement: Judgement, rank: Floats, case_id: str) -> Worst | None:
+def _worst(judgement: Judgement, rank: Floats, case_id: str, rows: Sequence[int] | None) -> Worst | None:
     """The largest rank, ties as in :meth:`Worst.__or__`, so that any split of the rows gives the same; None below 0."""
     if not rank.size or rank.max() < 0:
         return None
     condition = np.where(rank == rank.max(), judgement.expectation.condition, -1.0)
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(condition)), rank.shape))
-    place = f"{case_id}@{'.'.join(map(str, index))}"
+    row, *element = index
+    place = f"{case_id}@{'.'.join(map(str, (row if rows is None else rows[row], *element)))}"
     return Worst(float(rank[index]), place, float(judgement.expectation.condition[index]))
 
 
@@ -191,27 +192,32 @@ def _largest(values: Floats) -> float:
 
 def _integer_sum(errors: Floats) -> int:
     finite = errors[np.isfinite(errors)]
-    total = int(_in_units(finite[finite < _SMALL]).sum())
-    return total + sum(round(Fraction(e) * 2**_UNIT_BITS) for e in finite[finite >= _SMALL].tolist())
+    total = int(_in_units(finite[finite < CAP]).sum())
+    return total + sum(round(Fraction(e) * 2**UNIT_BITS) for e in finite[finite >= CAP].tolist())
 
 
 def _in_units(errors: Floats) -> NDArray[np.int64]:
-    return np.rint(np.ldexp(errors, _UNIT_BITS)).astype(np.int64)
+    return np.rint(np.ldexp(errors, UNIT_BITS)).astype(np.int64)
 
 
 def _levels(judgement: Judgement) -> str:
-    """Exact operations throughout, like the histogram's bins. An element counts with ``_SMALL`` ULP at most."""
+    """An element counts with ``CAP`` ULP at most."""
     numbers = ~np.isnan(judgement.errors)
     within_row = tuple(range(1, numbers.ndim))
-    units = _in_units(np.where(numbers, np.minimum(judgement.errors, _SMALL), 0.0)).sum(axis=within_row)
+    units = _in_units(np.where(numbers, np.minimum(judgement.errors, CAP), 0.0)).sum(axis=within_row)
     counts = numbers.sum(axis=within_row)
-    mantissa, exponent = np.frexp(np.ldexp(units / np.maximum(counts, 1), -_UNIT_BITS))
-    steps = np.floor((2 * mantissa - 1) * _LEVELS_TO_A_BINADE)
-    levels = (exponent - 1 - _LOWEST_LEVEL) * _LEVELS_TO_A_BINADE + steps
-    levels = np.where(units == 0, 0, np.clip(levels, 0, len(LEVELS) - 1)).astype(int)
     judged = [reason is None for reason in judgement.expectation.unjudged]
-    there = (counts > 0) & np.array(judged, np.bool_)
-    return "".join(LEVELS[level] if t else NO_LEVEL for level, t in zip(levels.tolist(), there.tolist(), strict=True))
+    return "".join(levels(units, np.where(judged, counts, 0)))
+
+
+def levels(units: NDArray[np.int64], counts: NDArray[np.int64]) -> list[str]:
+    """The level of each row, from the sum of its errors and their number. Exact operations throughout, like the
+    histogram's bins."""
+    mantissa, exponent = np.frexp(np.ldexp(units / np.maximum(counts, 1), -UNIT_BITS))
+    steps = np.floor((2 * mantissa - 1) * _LEVELS_TO_A_BINADE)
+    heights = (exponent - 1 - _LOWEST_LEVEL) * _LEVELS_TO_A_BINADE + steps
+    heights = np.where(units == 0, 0, np.clip(heights, 0, len(LEVELS) - 1)).astype(int)
+    return [LEVELS[h] if count else NO_LEVEL for h, count in zip(heights.tolist(), counts.tolist(), strict=True)]
 
 
 def _histogram(errors: Floats) -> Counter[float]:

@@ -64,12 +64,12 @@ def _lines(verdict: Verdict, output: int, place: str) -> dict[str, str]:
     if reason is not None:
         first = input_lines(inputs, (0, 0)) if len(inputs.x) else {}
         return {**first, "verdict": f"{reason.outcome}: {reason}", "detail": verdict.run.detail}
-    judgement = verdict.judgements[output]
-    if not judgement.computed.size:
+    shape = verdict.run.outputs[output].shape
+    if 0 in shape:
         return {"got": "empty, as it should be", "verdict": "not judged: nothing compared"}
-    index = worst_element(judgement) if place == verdict.case.id else _index(place)
-    element = f"{verdict.case.operator.outputs[output].name}{list(index)} of {list(judgement.computed.shape)}"
-    return {"element": element, **element_lines(verdict.case, judgement, index)}
+    asked = worst_element(verdict.judgements[output]) if place == verdict.case.id else _index(place)
+    element = f"{verdict.case.operator.outputs[output].name}{list(asked)} of {list(shape)}"
+    return {"element": element, **element_lines(*verdict.at(output, asked))}
 
 
 def _index(place: str) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from operator import or_
 from gpu_impls.outcome import Outcome
 from oracles.enclosure import Ground
 from properties.oracle_check import Verdict
-from properties.tally import Tally, tally, tally_without_result
+from properties.tally import Tally, tally_without_result
 
 Key = tuple[str, str, str, str, str, int]
 
@@ -122,11 +122,9 @@ def partials(verdict: Verdict) -> list[Partial]:
     for k, output in enumerate(case.operator.outputs):
         key = (case.op, implementation.name, case.dtype, output.name, case.regime, case.n)
         if verdict.run.reason is None:
-            judgement = verdict.judgements[k]
-            output_bits = int(judgement.digest(), 16)
-            counted = tally(judgement, case.id)
-            truth = judgement.expectation.truth
-            grounds, arithmetics = frozenset({truth.ground}), truth.arithmetics
+            output_bits = int(verdict.digest(k), 16)
+            counted = verdict.tally(k)
+            grounds, arithmetics = verdict.truth(k)
         else:
             size = case.rows if output.per_row else case.rows * case.n
             counted = tally_without_result(size, case.rows, verdict.run.reason, case.id)

@@ -35,8 +35,9 @@ class Plan:
 
     ``lengths`` and ``rows`` are of the regimes; ``at_size`` means these alone, whatever their size,
     unless ``usual_too`` adds the lengths, specials, masks and recorded rows of their usual size. Without
-    ``escalate`` nothing is evaluated twice: what whole arrays leave open stays open. ``lengths`` and ``longest`` row
-    stand in for those of ``quick`` or not; a baseline records all three.
+    ``escalate`` nothing is evaluated twice: what whole arrays leave open stays open. ``screen``: a GPU, where
+    there is one, settles what it can (properties.screen). ``lengths`` and ``longest`` row stand in for those of
+    ``quick`` or not; a baseline records all three.
 
     Raises:
         ValueError: a dtype or regime that does not exist.
@@ -54,6 +55,7 @@ class Plan:
     at_size: bool = False
     usual_too: bool = False
     escalate: bool = True
+    screen: bool = True
 
     def __post_init__(self) -> None:
         lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)

@@ -60,7 +60,7 @@ def _lines(case: Case, output: str, judgement: Judgement, index: tuple[int, ...]
     if not judgement.computed.size:
         return {output: "empty, as it should be"}
     place = _place(index, judgement.computed.ndim) or worst_element(judgement)
-    return {"element": f"{output}{list(place)}", **element_lines(case, judgement, place)}
+    return {"element": f"{output}{list(place)}", **element_lines(case.inputs, judgement, place)}
 
 
 def _place(index: tuple[int, ...] | None, dimensions: int) -> tuple[int, ...] | None:

@@ -1,7 +1,7 @@
 """Carrying out a plan: every case, every implementation, with progress, keeping what was measured when interrupted."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -9,7 +9,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gpu_impls.call import Runner
 from gpu_impls.registry import Implementation
 from properties.case import Case
-from properties.oracle_check import verdict
+from properties.oracle_check import judged
+from properties.screen import screened
 from reports.evidence import Evidence
 from reports.measurement import Measurement, Partial, collect, partials
 from reports.plan import Plan
@@ -55,12 +56,14 @@ def _stand(
     case = replace(case)  # inputs and truths are kept with this one, and go with it
     parts, evidence = [], Evidence()
     try:
-        truths = plan.truths(case)
+        truths = cache(partial(plan.truths, case))  # wanted unless a GPU settles it
         for implementation in implementations:
-            judged = verdict(implementation, case, runner, truths)
-            made = partials(judged)
+            run = runner(implementation, case.inputs)
+            found = screened(implementation, case, run, plan.escalate) if plan.screen else None
+            found = found or judged(implementation, case, run, runner, truths)
+            made = partials(found)
             if noting:
-                evidence.note(judged, made)
+                evidence.note(found, made)
             parts += made
     except BaseException as error:
         return parts, evidence, error

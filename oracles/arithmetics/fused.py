@@ -1,122 +1,48 @@
-"""Definitions as CUDA kernels: evaluated in double words, compared and reduced to error statistics in one launch.
+"""Definitions as CUDA kernels: evaluated in double words, compared, judged and reduced to statistics in one launch.
 
-A definition is run once with nodes in the place of numbers; what it does to them is written out as device code over
-``cuda/words.cuh``. A kernel is a block a row: one loop over the row for every reduction that others wait for, and a
-last one that encloses each result, compares it with what a kernel under test stored, and keeps the row's statistics.
-No enclosure is written to memory. Ground: documented (NVIDIA's maximum errors of exp, log and log1p, doubled).
+A definition is run once with nodes in the place of numbers (:mod:`oracles.arithmetics.tracing`), and so is what a
+result is allowed; what that does to them is written out as device code over ``cuda/words.cuh``. A kernel is a block a
+row: a loop over the row for the reductions that others wait for, and one that encloses each result, compares it with
+what a kernel under test stored, and keeps the row's statistics. No enclosure is written to memory. Ground: documented
+(NVIDIA's maximum errors of exp, log and log1p, doubled).
+
+What lies so near a limit that the device does not settle it makes its row unsettled: such rows are for the host.
 """
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from oracles.arithmetics.tracing import Enclosed, Node, Plain, Trace, Tracer
 from oracles.device import module
+from oracles.enclosure import Ground
 from oracles.formats import Format
-from oracles.operator import Operator
+from oracles.logsumexp import rescalings
+from oracles.operator import Inputs, Operator
 from oracles.truth import SHARP
+from oracles.ulp import BINS, CAP, UNIT_BITS
 
+NAME, GROUND = "cuda_double_words", Ground.DOCUMENTED
 SOURCES = Path(__file__).parent / "cuda"
 BLOCK = 256  # threads a row
 # What a kernel writes of each row, in the order of ``struct Statistics``.
 STATISTICS = [
-    ("error", "f8"), ("error_sum", "f8"), ("distance", "f8"), ("magnitude", "f8"),
-    ("compared", "i4"), ("worst", "i4"), ("misrounded", "i4"), ("misrounded_high", "i4"),
-    ("special", "i4"), ("open", "i4"),
+    ("error", "f8"), ("distance", "f8"), ("used", "f8"), ("units", "i8"), ("capped", "i8"),
+    ("unit", "i4"), ("compared", "i4"), ("worst", "i4"), ("misrounded", "i4"), ("misrounded_high", "i4"),
+    ("special", "i4"), ("open", "i4"), ("unsettled", "i4"),
 ]  # fmt: skip
+# The histogram reaches from 2**-43 to 2**26 ULP; larger and smaller errors are not settled. Its first bin counts zeros.
+LOWEST, HIGHEST = -42, 26
 
+# What a result is allowed, given its inputs and the exact outputs: the bound, half an ulp of storage, all together, and
+# whether its row is not to be judged (properties.screen).
+Allowance = Callable[[Inputs, tuple[Any, ...]], tuple[Any, Any, Any, Any]]
 
-@dataclass(frozen=True, eq=False)
-class Node:
-    """One value of a traced definition.
-
-    Attributes:
-        code: C++ with ``{0}``, ``{1}`` for the arguments.
-        arguments: what it is computed from.
-        reduction: "sum" or "max" of its only argument over the row, or "".
-        varies: it has a value for every element, not one for the row.
-    """
-
-    code: str
-    arguments: "tuple[Node, ...]" = ()
-    reduction: str = ""
-    varies: bool = False
-
-    @property
-    def shape(self) -> "tuple[None, Node]":
-        """Rows are told apart nowhere; their length is a number like others."""
-        return None, Node("exact(n)")
-
-    @cached_property
-    def text(self) -> str:
-        """The whole expression: nodes of the same text are the same value."""
-        arguments = [a.text for a in self.arguments]
-        return f"{self.reduction}({', '.join(arguments)})" if self.reduction else self.code.format(*arguments)
-
-    @cached_property
-    def stage(self) -> int:
-        """After how many loops over the row it is known."""
-        return max((a.stage for a in self.arguments), default=0) + bool(self.reduction)
-
-    def __add__(self, other: Any) -> "Node":
-        return call("add", self, other)
-
-    def __radd__(self, other: Any) -> "Node":
-        return call("add", other, self)
-
-    def __sub__(self, other: Any) -> "Node":
-        return call("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> "Node":
-        return call("subtract", other, self)
-
-    def __mul__(self, other: Any) -> "Node":
-        return call("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> "Node":
-        return call("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> "Node":
-        return call("divide", self, other)
-
-    def __pow__(self, power: int) -> "Node":
-        return self if power == 1 else self * self ** (power - 1)
-
-
-def call(function: str, *arguments: Any) -> Node:
-    """A device function of nodes and numbers."""
-    nodes = tuple(a if isinstance(a, Node) else Node(f"exact({float(a)!r})") for a in arguments)
-    places = ", ".join(f"{{{i}}}" for i in range(len(nodes)))
-    return Node(f"{function}({places})", nodes, varies=any(a.varies for a in nodes))
-
-
-class Tracer:
-    """The operations of definitions, on nodes."""
-
-    def exp(self, v: Node) -> Node:
-        return call("exponential", v)
-
-    def log(self, v: Node) -> Node:
-        return call("log_of", v)
-
-    def log1p(self, v: Node) -> Node:
-        return call("log1p_of", v)
-
-    def sqrt(self, v: Node) -> Node:
-        return call("square_root", v)
-
-    def sum(self, v: Node) -> Node:
-        return Node("exact(0.0)", (v,), reduction="sum")
-
-    def max(self, v: Node) -> Node:
-        return Node("exact(-INFINITY)", (v,), reduction="max")
-
-    def is_max(self, v: Node) -> Node:
-        return call("is_equal", v, self.max(v))
-
+rescalings.register(Plain, Plain.rescaled)
 
 _MERGED = {"sum": "add", "max": "larger"}
 
@@ -133,7 +59,7 @@ class Writer:
         if node.text not in self.names:
             arguments = [self.define(a, indent) for a in node.arguments]
             name = self.names[node.text] = f"v{len(self.names)}"
-            self.lines.append(f"{indent}const Words {name} = {node.code.format(*arguments)};")
+            self.lines.append(f"{indent}const {node.type} {name} = {node.code.format(*arguments)};")
         return self.names[node.text]
 
     def define_for_row(self, node: Node) -> None:
@@ -144,31 +70,45 @@ class Writer:
         else:
             self.define(node)
 
-    def loop(self, values: list[Node], then: list[str]) -> None:
-        """Over the row: ``values``, then lines in which {0}, {1} stand for their names."""
+    def body(self, opening: str, values: list[Node], then: list[str], closing: str) -> None:
+        """What is done for an element ``i``: ``values``, then lines in which {0}, {1} stand for their names."""
         for value in values:
             self.define_for_row(value)
         outside = dict(self.names)
-        self.lines.append("  for (int i = threadIdx.x; i < n; i += blockDim.x) {")
+        self.lines.append(opening)
         names = [self.define(value, "    ") for value in values]
         self.lines += [f"    {line.format(*names)}" for line in then]
-        self.lines.append("  }")
+        self.lines.append(closing)
         self.names = outside
 
-    def reduce(self, nodes: list[Node]) -> None:
-        """Reductions that can share a loop."""
+    def loop(self, values: list[Node], then: list[str]) -> None:
+        """Over the row."""
+        if values:
+            self.body("  for (int i = threadIdx.x; i < n; i += blockDim.x) {", values, then, "  }")
+
+    def reduce(self, nodes: list[Node], values: list[Node], then: list[str]) -> None:
+        """Reductions in one loop, with what else is to be done in it; those in the row's order apart."""
+        merged = [node for node in nodes if node.reduction in _MERGED]
+        apart = [node for node in nodes if node.reduction not in _MERGED]
         totals = [f"r{len(self.names) + k}" for k in range(len(nodes))]
-        self.lines += [f"  Words {total} = {node.code};" for total, node in zip(totals, nodes, strict=True)]
-        pairs = list(enumerate(zip(totals, nodes, strict=True)))
-        merges = [f"{total} = {_MERGED[node.reduction]}({total}, {{{k}}});" for k, (total, node) in pairs]
-        self.loop([node.arguments[0] for node in nodes], merges)
-        for total, node in zip(totals, nodes, strict=True):
+        pairs = list(zip(totals, merged, strict=False))
+        self.lines += [f"  {node.type} {total} = {node.code};" for total, node in pairs]
+        there = len(values)
+        merges = [
+            f"{total} = {_MERGED[node.reduction]}({total}, {{{there + k}}});" for k, (total, node) in enumerate(pairs)
+        ]
+        self.loop([*values, *(node.arguments[0] for node in merged)], [*then, *merges])
+        for total, node in pairs:
             self.lines.append(f"  {total} = {node.reduction}_over_block({total});")
+            self.names[node.text] = total
+        for total, node in zip(totals[len(merged) :], apart, strict=True):
+            opening = f"  const {node.type} {total} = {node.reduction}_over_row(n, [&](int i) {{"
+            self.body(opening, list(node.arguments), ["return Weighted{{{0}, {1}}};"], "  });")
             self.names[node.text] = total
 
 
-def reductions(outputs: tuple[Node, ...]) -> list[list[Node]]:
-    """All reductions that the outputs need, those of one stage together, in order."""
+def reductions(outputs: tuple[Node, ...]) -> dict[int, list[Node]]:
+    """All reductions that the outputs need, by stage."""
     found: dict[str, Node] = {}
 
     def visit(node: Node) -> None:
@@ -180,55 +120,76 @@ def reductions(outputs: tuple[Node, ...]) -> list[list[Node]]:
     for output in outputs:
         visit(output)
     stages = sorted({node.stage for node in found.values()})
-    return [[node for node in found.values() if node.stage == stage] for stage in stages]
+    return {stage: [node for node in found.values() if node.stage == stage] for stage in stages}
 
 
-def source(op: Operator, names: tuple[str, ...] = ()) -> str:
+@dataclass(frozen=True)
+class Kernel:
+    """A source, and the numbers of the allowance that it takes as an argument."""
+
+    source: str
+    numbers: tuple[float, ...]
+
+
+def generate(
+    op: Operator, fmt: Format, n: int, parameters: Mapping[str, float], names: tuple[str, ...], allowance: Allowance
+) -> Kernel:
     """The kernel ``statistics`` of an operator; ``names`` of its optional inputs that are there.
 
     Raises:
         ValueError: an operator of several results, or of several arrays of rows.
+        TypeError: an allowance that NumPy's code asks more of than :class:`Plain` knows.
     """
     if len(op.outputs) > 1 or "residual" in op.optional:
         raise ValueError(f"{op.name}: expected an operator of one array of rows and one result")
-    inputs = {"x": Node("exact(widen(x[i]))", varies=True)}
-    inputs |= {name: Node(f"exact(widen({name}[i]))", varies=True) for name in names}
-    inputs |= {name: Node(f"exact({name})") for name in op.parameters}
-    outputs = op.define(Tracer(), **inputs)
-    writer = Writer()
-    for together in reductions(outputs):
-        writer.reduce(together)
     per_row = op.outputs[0].per_row
-    writer.lines.append("  Statistics s = nothing();")
+    trace = Trace(n)
+    rows: dict[str, Any] = {name: trace.row(f"widen({name}[i])") for name in ("x", *names)}
+    told = Inputs(fmt, rows, parameters)
+    inputs = {name: Enclosed(f"exact(widen({name}[i]))", varies=True) for name in ("x", *names)}
+    scalars = {name: Enclosed(f"exact({name})") for name in op.parameters}
+    (y,) = op.define(Tracer(), **inputs, **scalars)
+    allowed = allowance(told, (Plain("{0}.hi", (y,), varies=not per_row, trace=trace),))
+    *limits, unjudged = (trace.node(value) for value in allowed)
+    compared = [y, *limits]
+    writer = Writer()
+    compare = "compare({0}, z[i], i, {1}, {2}, {3}, claim)"
+    writer.lines += ["  empty_bins();", "  Statistics s = nothing();"]
+    by_stage, last = reductions((*compared, unjudged)), max(node.stage for node in compared)
+    for stage in range(1, max(last + 1, *by_stage, 0) + 1):
+        now = not per_row and stage == last + 1  # with the loop for what comes after y and its limits are known
+        together = [f"s = merge(s, {compare});"] if now else []
+        writer.reduce(by_stage.get(stage, []), compared if now else [], together)
     if per_row:
-        name = writer.define(outputs[0], "  ")
-        writer.lines.append(f"  if (threadIdx.x == 0) s = compare({name}, z[0], 0);")
-    else:
-        writer.loop([outputs[0]], ["s = merge(s, compare({0}, z[i], i));"])
+        named = [writer.define(value) for value in compared]
+        writer.lines.append(f"  if (threadIdx.x == 0) s = {compare.replace('[i], i', '[0], 0').format(*named)};")
+    writer.lines += [f"  if (threadIdx.x == 0 && {writer.define(unjudged)} != 0) s.unsettled += 1;"]
     arrays = "".join(f"const Storage *{name}, " for name in names)
-    parameters = "".join(f"double {name}, " for name in op.parameters)
-    stride = "1" if per_row else "n"
-    return "\n".join(
+    given = "".join(f"double {name}, " for name in op.parameters)
+    source = "\n".join(
         [
             '#include "row.cuh"',
             "",
             'extern "C" __global__ void statistics(const Storage *x, const Storage *z, '
-            f"{arrays}{parameters}int n, Statistics *out) {{",
+            f"{arrays}{given}const double *numbers, double claim, int n, Statistics *out, unsigned *histogram) {{",
             "  x += (long long)blockIdx.x * n;",
-            f"  z += (long long)blockIdx.x * {stride};",
+            f"  z += (long long)blockIdx.x * {'1' if per_row else 'n'};",
             *writer.lines,
             "  s = merge_over_block(s);",
             "  if (threadIdx.x == 0) out[blockIdx.x] = s;",
+            "  if (s.unsettled == 0) add_bins(histogram);",
             "}",
             "",
         ]
     )
+    return Kernel(source, tuple(trace.numbers))
 
 
 def defines(fmt: Format) -> tuple[str, ...]:
-    """What a compiler is told of a storage format, and of how sharp an enclosure must be in it."""
+    """What a compiler is told of a storage format, of how sharp an enclosure must be in it, and of how to count."""
     of_format = {"STORAGE_BITS": 8 * fmt.dtype.itemsize, "PRECISION": fmt.precision, "EMIN": fmt.emin}
-    return tuple(f"-D{name}={value}" for name, value in {**of_format, "SHARP": SHARP}.items())
+    counting = {"UNIT_BITS": UNIT_BITS, "CAP": CAP, "BINS": BINS, "LOWEST": LOWEST, "HIGHEST": HIGHEST}
+    return tuple(f"-D{name}={value}" for name, value in {**of_format, "SHARP": SHARP, **counting}.items())
 
 
 def flags(headers: Path = SOURCES) -> tuple[str, ...]:
@@ -237,24 +198,48 @@ def flags(headers: Path = SOURCES) -> tuple[str, ...]:
     return ("--std=c++17", *exactly, f"-DBLOCK={BLOCK}", f"-I{headers}")
 
 
-def certify(op: Operator, fmt: Format, x: Any, stored: Any, parameters: Mapping[str, float], **others: Any) -> Any:
-    """Statistics of each row of results on the device, as a CuPy array of their bytes: ``.get().view(STATISTICS)``.
+def certify(
+    op: Operator,
+    fmt: Format,
+    x: Any,
+    stored: Any,
+    parameters: Mapping[str, float],
+    allowance: Allowance,
+    claim: float = 0.0,
+    **others: Any,
+) -> tuple[Any, Any]:
+    """Statistics of each row of results on the device, and the histogram of the settled rows' errors.
 
     Args:
         x, stored: CuPy arrays, contiguous, of ``fmt``'s numbers or their bits; (rows, n), or (rows,) stored by an
             operator of one result a row. No masks. Rows that are not finite come back open.
         parameters: the operator's.
+        allowance: what a result is allowed.
+        claim: what it is allowed instead, in ULPs; 0 for none.
         others: weight and bias (n,), where they are given.
 
+    Returns:
+        CuPy arrays: of bytes, to be read by ``.get().view(STATISTICS)``, and of counts (:func:`bins`).
+
     Raises:
-        ValueError: a format of more than 32 bits.
+        ValueError: a format of more than 32 bits, an operator that :func:`generate` refuses.
+        TypeError: an allowance that it refuses.
     """
     if fmt.dtype.itemsize > 4:
         raise ValueError(f"{fmt.name}: expected a format of at most 32 bits, for double words to be far sharper")
-    names = tuple(name for name in op.optional if name in others)
-    function = module(source(op, names), (*flags(), *defines(fmt)), SOURCES).get_function("statistics")
     rows, n = x.shape
-    out = stored.__class__((rows * np.dtype(STATISTICS).itemsize,), np.uint8)
+    names = tuple(name for name in op.optional if name in others)
+    kernel = generate(op, fmt, n, parameters, names, allowance)
+    function = module(kernel.source, (*flags(), *defines(fmt)), SOURCES).get_function("statistics")
+    cupy = importlib.import_module("cupy")
+    out = cupy.empty(rows * np.dtype(STATISTICS).itemsize, np.uint8)
+    histogram = cupy.zeros(len(bins()), np.uint32)
     scalars = [np.float64(parameters[name]) for name in op.parameters]
-    function((rows,), (BLOCK,), (x, stored, *(others[name] for name in names), *scalars, np.int32(n), out))
-    return out
+    arguments = [x, stored, *(others[name] for name in names), *scalars, cupy.asarray(kernel.numbers, np.float64)]
+    function((rows,), (BLOCK,), (*arguments, np.float64(claim), np.int32(n), out, histogram))
+    return out, histogram
+
+
+def bins() -> list[float]:
+    """The bins of a histogram as properties.tally names them: 0 first, then upwards."""
+    return [-np.inf, *map(float, range(LOWEST * BINS, (HIGHEST + 1) * BINS))]

@@ -99,6 +99,11 @@ def add_size(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="evaluate nothing twice: faster where much is left open (float64), with ranges of misrounded results",
     )
+    parser.add_argument(
+        "--no-screening",
+        action="store_true",
+        help="compute every exact value on the host, even where a GPU settles most rows (exp and log as documented)",
+    )
 
 
 def add_data(parser: argparse.ArgumentParser, purpose: str) -> None:
@@ -117,6 +122,7 @@ def plan(options: argparse.Namespace) -> Plan:
         rows=options.rows or Plan.rows,
         at_size=bool(options.length or options.rows),
         escalate=not options.no_escalation,
+        screen=not options.no_screening,
         implementations=tuple(select(options)),
         dtypes=tuple(options.dtype),
         regimes=tuple(options.regime),

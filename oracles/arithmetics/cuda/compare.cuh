@@ -1,30 +1,67 @@
-// Comparing one stored result with its enclosure, and what is kept of a row. SHARP, in ulps, is that of oracles/truth.py.
+// Comparing one stored result with its enclosure and with what it is allowed, and what is kept of a row. SHARP, in ulps,
+// is that of oracles/truth.py, BINS, CAP and UNIT_BITS are those of oracles/ulp.py.
 #pragma once
 #include "storage.cuh"
 #include "words.cuh"
 
+// A limit is kept this far away from: NumPy computes it with other roundings.
+#define MARGIN (1 - 0x1p-30)
+
+// Errors from 2^(LOWEST - 1) to 2^HIGHEST have a bin, BINS to a binade, and so has 0, before them.
+constexpr int BIN_COUNT = (HIGHEST - LOWEST + 1) * BINS + 1;
+#define SMALLEST power_of_two(LOWEST - 1)
+#define LARGEST power_of_two(HIGHEST)
+
+__device__ inline unsigned *block_bins() {
+  __shared__ unsigned bins[BIN_COUNT];
+  return bins;
+}
+
+__device__ inline void empty_bins() {
+  for (int k = threadIdx.x; k < BIN_COUNT; k += blockDim.x) block_bins()[k] = 0;
+  __syncthreads();
+}
+
+// The exponent and the first bits of the fraction are the bin's number.
+__device__ inline void count(double error) {
+  const long long number = (__double_as_longlong(error) >> 46) - (long long)(1022 + LOWEST) * BINS;
+  atomicAdd(&block_bins()[error == 0 ? 0 : 1 + int(number)], 1u);
+}
+
+__device__ inline void add_bins(unsigned *histogram) {
+  for (int k = threadIdx.x; k < BIN_COUNT; k += blockDim.x)
+    if (block_bins()[k]) atomicAdd(&histogram[k], block_bins()[k]);
+}
+
+__device__ inline long long in_units(double error) { return (long long)rint(error * (1 << UNIT_BITS)); }
+
 struct Statistics {
-  double error;       // the largest, in ulps of the exact value
-  double error_sum;   // in ulps
-  double distance;    // the largest |z - y|
-  double magnitude;   // the largest |y|
-  int compared, worst, misrounded, misrounded_high, special, open;
+  double error;      // the largest, in ulps of the exact value
+  double distance;   // the largest |z - y|
+  double used;       // the largest share of what is allowed
+  long long units;   // sum of the errors, in 2^-UNIT_BITS ulps
+  long long capped;  // the same, of errors of at most CAP
+  int unit;          // the largest exponent of ulp(y)
+  int compared, worst, misrounded, misrounded_high, special, open, unsettled;
 };
 
-__device__ inline Statistics nothing() { return {-1.0, 0.0, 0.0, 0.0, 0, -1, 0, 0, 0, 0}; }
+__device__ inline Statistics nothing() { return {-1.0, 0.0, 0.0, 0, 0, EMIN - PRECISION + 1, 0, -1, 0, 0, 0, 0, 0}; }
 
 __device__ inline Statistics merge(Statistics a, Statistics b) {
   const bool first = a.error > b.error || (a.error == b.error && a.worst < b.worst);
   return {first ? a.error : b.error,
-          a.error_sum + b.error_sum,
           fmax(a.distance, b.distance),
-          fmax(a.magnitude, b.magnitude),
+          fmax(a.used, b.used),
+          a.units + b.units,
+          a.capped + b.capped,
+          max(a.unit, b.unit),
           a.compared + b.compared,
           first ? a.worst : b.worst,
           a.misrounded + b.misrounded,
           a.misrounded_high + b.misrounded_high,
           a.special + b.special,
-          a.open + b.open};
+          a.open + b.open,
+          a.unsettled + b.unsettled};
 }
 
 // The exponent of ulp(y): a power of two that lo pulls down lies one binade lower.
@@ -46,30 +83,52 @@ __device__ inline bool unit_is_open(Words y) {
   return fmin(above, below) <= y.err;
 }
 
-__device__ inline Statistics compare(Words y, Storage stored, int index) {
+// What is kept of y and a stored result: with a bound before storage, half an ulp of storage and both with what else is
+// allowed (properties/judge.py), or with a claim, in ulps, that counts in their place unless it is 0. Unsettled is what
+// lies near a limit, or beyond it.
+__device__ inline Statistics compare(Words y, Storage stored, int index, double bound, double half, double allowed,
+                                     double claim) {
   Statistics s = nothing();
   const double z = widen(stored);
+  s.unsettled = 1;
   if (!(y.err < INFINITY) || !isfinite(y.hi)) {
     s.open = 1;
     return s;
   }
   s.compared = 1;
-  s.magnitude = fabs(y.hi);
+  const int unit = s.unit = unit_exponent(y);
   if (!isfinite(z)) {
     s.special = 1;
     return s;
   }
-  const int unit = unit_exponent(y);
   const Pair d = two_sum(z, -y.hi);
   const double signed_distance = __dadd_rn(d.value, __dadd_rn(d.error, -y.lo));
   const double distance = fabs(signed_distance), slack = up(y.err, up_times(2 * U, distance));
-  const double half = half_gap(stored, signed_distance < 0);  // y lies above z where z - y < 0
+  const double gap = half_gap(stored, signed_distance < 0);  // y lies above z where z - y < 0
   s.error = distance * power_of_two(-unit);
-  s.error_sum = s.error;
   s.distance = distance;
   s.worst = index;
-  s.misrounded = __dadd_rd(distance, -slack) > half;
-  s.misrounded_high = up(distance, slack) >= half;
+  s.misrounded = __dadd_rd(distance, -slack) > gap;
+  s.misrounded_high = up(distance, slack) >= gap;
   s.open = y.err > SHARP * power_of_two(unit) || unit_is_open(y);
+  s.units = in_units(fmin(s.error, LARGEST));
+  s.capped = in_units(fmin(s.error, CAP));
+
+  const double furthest = up(distance, slack);
+  bool within;
+  if (claim > 0) {
+    within = furthest * power_of_two(-unit) <= claim * MARGIN;
+    s.used = s.error / claim;
+  } else if (bound == 0) {  // only the correct rounding will do, which lies as far off as it lies
+    within = !s.misrounded_high;
+    s.used = PRECISION >= 24 && distance > 0 ? distance / (distance + (allowed - half)) : 0.0;
+  } else {
+    const double spent = PRECISION >= 24 ? distance : fmax(distance - half, 0.0);
+    within = bound < INFINITY && furthest <= allowed * MARGIN;
+    s.used = spent > 0 ? spent / (PRECISION >= 24 ? allowed : allowed - half) : 0.0;
+  }
+  const bool countable = s.error == 0 || (s.error >= SMALLEST && s.error < LARGEST);
+  if (countable) count(s.error);
+  s.unsettled = !(within && countable && !s.open && s.misrounded == s.misrounded_high);
   return s;
 }

@@ -8,12 +8,21 @@
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define BLOCK 1
+#define WARP 1
 
 struct Index {
   long long x;
 };
 static Index threadIdx{0}, blockIdx{0}, blockDim{1};
 static inline void __syncthreads() {}
+
+static inline unsigned atomicAdd(unsigned *at, unsigned value) { return *at += value, *at - value; }
+static inline double __shfl_xor_sync(unsigned, double v, int) { return v; }
+static inline double __shfl_up_sync(unsigned, double v, int) { return v; }
+static inline double __shfl_sync(unsigned, double v, int) { return v; }
+static inline bool __any_sync(unsigned, bool of_one) { return of_one; }
+static inline unsigned __ballot_sync(unsigned, bool of_one) { return of_one; }
+static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 
 static inline double above(double v) { return std::nextafter(v, INFINITY); }
 static inline double below(double v) { return std::nextafter(v, -INFINITY); }

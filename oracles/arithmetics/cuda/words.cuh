@@ -108,3 +108,16 @@ __device__ inline Words log1p_of(Words a) { return logarithm(log1p(a.hi), a, __d
 // Inputs only, which are exact. NaN stays, from either side.
 __device__ inline Words larger(Words a, Words b) { return a.hi != a.hi || a.hi >= b.hi ? a : b; }
 __device__ inline Words is_equal(Words a, Words b) { return exact(a.hi == b.hi ? 1.0 : 0.0); }
+
+// What bounds are computed in: floats, like NumPy's.
+__device__ inline double add(double a, double b) { return a + b; }
+__device__ inline double larger(double a, double b) { return a != a || a >= b ? a : b; }
+__device__ inline double mantissa_of(double v) {
+  int exponent;
+  return frexp(v, &exponent);
+}
+__device__ inline double exponent_of(double v) {
+  int exponent;
+  frexp(v, &exponent);
+  return exponent;
+}
