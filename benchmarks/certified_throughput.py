@@ -15,7 +15,7 @@ import cupy
 import numpy as np
 
 from gpu_impls.registry import Implementation, implementations
-from oracles.arithmetics.fused import STATISTICS, certify
+from oracles.arithmetics.fused import STATISTICS, certify, generate
 from oracles.catalogue import operator_named
 from oracles.formats import format_named
 from properties.case import DEFAULT_EPS
@@ -64,14 +64,15 @@ def measure(op: str, dtype: str, n: int) -> str:
     function, allowance = implementation.function, partial(allowed, operator, implementation.contract)
     stored = function(x, **parameters)
     kernel: Callable[[], object] = lambda: function(x, **parameters)  # noqa: E731
-    oracle: Callable[[], Any] = lambda: certify(operator, fmt, x, stored, parameters, allowance)  # noqa: E731
+    certifier = generate(operator, fmt, n, parameters, (), allowance)
+    oracle: Callable[[], Any] = lambda: certify(certifier, x, stored)  # noqa: E731
     times = [(milliseconds(kernel), milliseconds(oracle)) for _ in range(ROUNDS + 1)][1:]
     ran, certified = (float(np.median(column)) for column in zip(*times, strict=True))
     found = oracle()[0].get().view(STATISTICS)
     numbers = [f"{ELEMENTS / certified / 1e6:.1f}", f"{certified / ran:.1f}", f"{found['error'].max():.4g}"]
     shares = [f"{found[name].sum() / found['compared'].sum():.4%}" for name in ("misrounded", "misrounded_high")]
     left = f"{(found['unsettled'] > 0).sum()} of {rows}"
-    return " | ".join([op, dtype, str(n), *numbers, *shares, f"{found['used'].max():.3g}", left])
+    return " | ".join([op, dtype, str(n), *numbers, *shares, f"{(found['spent'] / found['granted']).max():.3g}", left])
 
 
 def report(lengths: list[int]) -> Iterator[str]:

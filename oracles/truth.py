@@ -6,7 +6,8 @@ on the row's visible elements: by fractions where the result is rational, else b
 mpmath, with twice the precision each time. What is open at 4096 bits is a tie.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,6 +47,21 @@ class Truth:
     ground: Ground
     arithmetics: frozenset[str]
 
+    def at(self, rows: Any) -> "Truth":
+        """Of some rows only, given as an index of NumPy's."""
+        return replace(self, enclosure=self.enclosure[rows], rounded=self.rounded[rows], decided=self.decided[rows])
+
+    @staticmethod
+    def concatenate(parts: "Sequence[Truth]") -> "Truth":
+        """Rows that follow each other, as one."""
+        return Truth(
+            Enclosure.concatenate([part.enclosure for part in parts]),
+            np.concatenate([part.rounded for part in parts]),
+            np.concatenate([part.decided for part in parts]),
+            Ground.weakest({part.ground for part in parts}),
+            frozenset().union(*(part.arithmetics for part in parts)),
+        )
+
 
 def exact_arithmetic(op: Operator) -> Arithmetic:
     """What decides in the end: fractions where the result is rational, else the best arithmetic installed."""
@@ -73,6 +89,47 @@ def compute_truth(
     if escalate or arithmetic is not None or VECTORISED is None:
         draft.decide(arithmetic or exact_arithmetic(op))
     return draft.truths()
+
+
+class RowTruths:
+    """The exact results of rows as they are asked for, each evaluated once.
+
+    Args:
+        whole: computes those of all rows.
+        escalate: as in :func:`compute_truth`, for some rows.
+    """
+
+    def __init__(
+        self, op: Operator, inputs: Inputs, whole: Callable[[], tuple[Truth, ...]], escalate: bool = True
+    ) -> None:
+        self.op, self.inputs, self.escalate = op, inputs, escalate
+        self._whole = whole
+        self._all: tuple[Truth, ...] = ()
+        self._batches: list[tuple[Truth, ...]] = []
+        self._known: dict[int, tuple[int, int]] = {}  # row: its batch, and its place in that
+
+    def all(self) -> tuple[Truth, ...]:
+        """One :class:`Truth` per output."""
+        self._all = self._all or self._whole()
+        return self._all
+
+    def of(self, rows: Sequence[int]) -> tuple[Truth, ...]:
+        """Of at least one row, in the order asked for."""
+        if self._all:
+            return tuple(truth.at(list(rows)) for truth in self._all)
+        missing = [row for row in dict.fromkeys(rows) if row not in self._known]
+        if missing:
+            self._known |= {row: (len(self._batches), k) for k, row in enumerate(missing)}
+            self._batches.append(compute_truth(self.op, self.inputs.at(np.array(missing)), escalate=self.escalate))
+        places: dict[int, list[int]] = {}
+        for place, row in enumerate(rows):
+            places.setdefault(self._known[row][0], []).append(place)
+        order = np.argsort([place for some in places.values() for place in some])
+        parts = [
+            [truth.at([self._known[rows[place]][1] for place in some]) for truth in self._batches[batch]]
+            for batch, some in places.items()
+        ]
+        return tuple(Truth.concatenate(same).at(order) for same in zip(*parts, strict=True))
 
 
 class Draft:

@@ -20,12 +20,12 @@ from gpu_impls.contract import Contract
 from gpu_impls.libraries import absent
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
-from oracles.arithmetics.fused import GROUND, NAME, STATISTICS, bins, certify
+from oracles.arithmetics.fused import GROUND, NAME, STATISTICS, bins, certify, generate
 from oracles.bounds import granted, tolerance
 from oracles.enclosure import Ground
 from oracles.formats import Array
 from oracles.operator import Inputs, Operator
-from oracles.truth import compute_truth
+from oracles.truth import RowTruths
 from properties.case import Case
 from properties.judge import Judgement, expect, judge, unjudged
 from properties.oracle_check import Verdict
@@ -43,7 +43,7 @@ class Screened(Verdict):
     left: tuple[int, ...] = ()
     settled: Tally = field(default_factory=Tally)
     levels: tuple[str, ...] = ()
-    escalate: bool = True
+    rows: RowTruths = field(kw_only=True)
 
     def tally(self, output: int) -> Tally:
         if not self.left:
@@ -60,14 +60,14 @@ class Screened(Verdict):
 
     def at(self, output: int, index: tuple[int, ...]) -> tuple[Inputs, Judgement, tuple[int, ...]]:
         row, *element = index
-        inputs, judgement = judged_rows(self.implementation, self.case, self.run, [row], self.escalate)
+        inputs, judgement = judged_rows(self.implementation, self.case, self.run, self.rows, [row])
         return inputs, judgement, (0, *element)
 
 
-def screened(implementation: Implementation, case: Case, run: Run, escalate: bool = True) -> Screened | None:
+def screened(implementation: Implementation, case: Case, run: Run, rows: RowTruths) -> Screened | None:
     """A run judged with the help of the GPU; None where that cannot be, or settles nothing: the host judges it all.
 
-    ``escalate``: as in :func:`oracles.truth.compute_truth`, of the rows that are left.
+    ``rows``: exact values of the rows that are left, for everybody who stands the case.
     """
     if run.reason is not None or not can_be_screened(case):
         return None
@@ -78,14 +78,14 @@ def screened(implementation: Implementation, case: Case, run: Run, escalate: boo
         return None
     left = np.flatnonzero(~settled).tolist()
     worst = int(np.argmax(np.where(settled, found["error"], -1.0)))
-    again = partial(judged_rows, implementation, case, run, escalate=escalate)
+    again = partial(judged_rows, implementation, case, run, rows)
     _, judgement = again([worst])
     largest = tally(judgement, case.id, [worst]).largest
     counted = replace(counts(case, found[settled], histogram), largest=largest)
     told = np.where(settled, levels(found["capped"], found["compared"]), "")
     judgements = (again(left)[1],) if left else ()
     return Screened(
-        implementation, case, run, judgements, left=tuple(left), settled=counted, levels=tuple(told), escalate=escalate
+        implementation, case, run, judgements, left=tuple(left), settled=counted, levels=tuple(told), rows=rows
     )
 
 
@@ -104,7 +104,8 @@ def on_device(case: Case, output: Array, contract: Contract) -> tuple[Any, dict[
     stored = cupy.asarray(fmt.bits(np.ascontiguousarray(output)))
     allowance, claim = partial(allowed, case.operator, contract), contract.max_ulp.get(fmt.name, 0.0)
     x = there.pop("x")
-    found, histogram = certify(case.operator, fmt, x, stored, inputs.parameters, allowance, claim, **there)
+    kernel = generate(case.operator, fmt, case.n, inputs.parameters, tuple(there), allowance, claim)
+    found, histogram = certify(kernel, x, stored, **there)
     filled = zip(bins(), histogram.get().tolist(), strict=True)
     return found.get().view(STATISTICS), {bin_: count for bin_, count in filled if count}
 
@@ -130,7 +131,7 @@ def counts(case: Case, settled: Any, histogram: dict[float, int]) -> Tally:
         misrounded=int(settled["misrounded"].sum()),
         rows=len(settled),
         max_row_ulp=float(in_row.max()),
-        bound_used=float(settled["used"].max()),
+        bound_used=float((settled["spent"] / settled["granted"]).max()),
         error_sum=int(settled["units"].sum()),
         histogram=Counter(histogram),
         reasons=Counter({Reason.WITHIN: compared}),
@@ -138,10 +139,9 @@ def counts(case: Case, settled: Any, histogram: dict[float, int]) -> Tally:
 
 
 def judged_rows(
-    implementation: Implementation, case: Case, run: Run, rows: Sequence[int], escalate: bool
+    implementation: Implementation, case: Case, run: Run, truths: RowTruths, rows: Sequence[int]
 ) -> tuple[Inputs, Judgement]:
     """Some rows of a case, and the judgement of what came out for them."""
     inputs = case.inputs.at(np.array(rows))
-    truths = compute_truth(case.operator, inputs, escalate=escalate)
-    (expectation,) = expect(case.operator, inputs, truths, implementation.contract)
+    (expectation,) = expect(case.operator, inputs, truths.of(rows), implementation.contract)
     return inputs, judge(run.outputs[0][np.array(rows)], expectation)

@@ -55,7 +55,7 @@ class Plan:
     at_size: bool = False
     usual_too: bool = False
     escalate: bool = True
-    screen: bool = True
+    screen: bool = False
 
     def __post_init__(self) -> None:
         lengths, longest = (QUICK_LENGTHS, QUICK_LONGEST) if self.quick else (LENGTHS, LONGEST)

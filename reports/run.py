@@ -1,13 +1,14 @@
 """Carrying out a plan: every case, every implementation, with progress, keeping what was measured when interrupted."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gpu_impls.call import Runner
 from gpu_impls.registry import Implementation
+from oracles.truth import RowTruths
 from properties.case import Case
 from properties.oracle_check import judged
 from properties.screen import screened
@@ -56,11 +57,11 @@ def _stand(
     case = replace(case)  # inputs and truths are kept with this one, and go with it
     parts, evidence = [], Evidence()
     try:
-        truths = cache(partial(plan.truths, case))  # wanted unless a GPU settles it
+        rows = RowTruths(case.operator, case.inputs, partial(plan.truths, case), plan.escalate)
         for implementation in implementations:
             run = runner(implementation, case.inputs)
-            found = screened(implementation, case, run, plan.escalate) if plan.screen else None
-            found = found or judged(implementation, case, run, runner, truths)
+            found = screened(implementation, case, run, rows) if plan.screen else None
+            found = found or judged(implementation, case, run, runner, rows.all)
             made = partials(found)
             if noting:
                 evidence.note(found, made)

@@ -20,8 +20,8 @@ def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("an implementation was run before the input was checked")
 
-    for command in ("run", "replay"):
-        monkeypatch.setattr(f"reports.{command}.verdict", refuse)
+    for judging in ("run.judged", "replay.verdict"):
+        monkeypatch.setattr(f"reports.{judging}", refuse)
 
 
 @pytest.fixture

@@ -171,7 +171,7 @@ def test_registers_hold_every_row_and_the_fewest_tiles(block: int | None, dtype:
         assert tile * chosen["TILES"] >= n
         assert tile * (chosen["TILES"] - 1) < max(n, 1)
         assert chosen["ITEMS"] * 16 // FORMATS[dtype].dtype.itemsize <= 32
-        registers = SHAPES["softmax_one_read", FORMATS[dtype].dtype.itemsize].registers
+        registers = SHAPES["softmax_one_read", FORMATS[dtype].dtype.itemsize][0].registers
         assert chosen["BLOCKS"] * chosen["BLOCK"] * registers <= 65_536 or chosen["BLOCKS"] == 1
 
 

@@ -87,10 +87,10 @@ def test_ctrl_c(
         calls.append(arguments)
         if len(calls) == 12:
             raise KeyboardInterrupt
-        return judged(*arguments)
+        return as_before(*arguments)
 
-    judged = running.verdict
-    monkeypatch.setattr(running, "verdict", interrupting)
+    as_before = running.judged
+    monkeypatch.setattr(running, "judged", interrupting)
     capsys.readouterr()
     assert gate(edited(kernel.parent, "half-precision exp"), *update) == 130
     printed = capsys.readouterr()

@@ -9,7 +9,7 @@ from oracles.arithmetics import ARITHMETICS
 from oracles.formats import FORMATS, Format
 from oracles.operator import Inputs, Operator
 from oracles.rounding import round_enclosure
-from oracles.truth import FIRST_PRECISION, SHARP, Truth, compute_truth
+from oracles.truth import FIRST_PRECISION, SHARP, RowTruths, Truth, compute_truth
 from oracles.ulp import ulp_exponents
 from properties.masks import hostile_values
 from test_oracles_inputs import ALONE as OPERATORS
@@ -181,3 +181,36 @@ def test_what_a_mask_hides_changes_no_bit(fmt: Format, name: str):
 def test_the_tie_rule_is_the_only_guess():
     """What 4096 bits do not tell from a midpoint counts as one: here exp(-4112) = 2**-5932 would break the tie."""
     assert float(truth("log_softmax", given(FORMATS["bfloat16"], [16.0, -4096.0])).rounded[0, 1]) == -4096
+
+
+ROWS = Inputs(FORMATS["float32"], {"x": np.random.default_rng(0).normal(size=(9, 17)).astype(np.float32)})
+
+
+def by_row(rows: list[int], truths: tuple[Truth, ...]) -> None:
+    """What was asked for is what the whole has there."""
+    for found, whole in zip(truths, compute_truth(OPERATORS["softmax"], ROWS), strict=True):
+        assert np.array_equal(found.rounded, whole.rounded[rows])
+        assert np.array_equal(found.enclosure.hi, whole.enclosure.hi[rows])
+        assert np.array_equal(found.decided, whole.decided[rows])
+
+
+def test_rows_are_evaluated_once_however_often_they_are_asked_for(monkeypatch: pytest.MonkeyPatch):
+    evaluated = []
+
+    def counting(op: Operator, inputs: Inputs, **how: bool) -> tuple[Truth, ...]:
+        evaluated.extend(inputs.x[:, 0].tolist())
+        return compute_truth(op, inputs, **how)
+
+    monkeypatch.setattr(oracles.truth, "compute_truth", counting)
+    truths = RowTruths(OPERATORS["softmax"], ROWS, whole=lambda: pytest.fail("nobody asked for all"))
+    for rows in ([4], [7, 1], [1, 4, 7], [8, 4, 0, 1], [3, 3]):
+        by_row(rows, truths.of(rows))
+    assert sorted(evaluated) == sorted(ROWS.x[[0, 1, 3, 4, 7, 8], 0].tolist())
+
+
+def test_rows_of_what_is_known_as_a_whole_are_not_evaluated(monkeypatch: pytest.MonkeyPatch):
+    whole = compute_truth(OPERATORS["softmax"], ROWS)
+    truths = RowTruths(OPERATORS["softmax"], ROWS, whole=lambda: whole)
+    assert truths.all() is whole
+    monkeypatch.setattr(oracles.truth, "compute_truth", lambda *_, **__: pytest.fail("evaluated again"))
+    by_row([5, 2], truths.of([5, 2]))

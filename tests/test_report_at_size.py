@@ -45,6 +45,16 @@ def test_a_report_of_one_size_measures_that_size_alone(tmp_path: Path, monkeypat
     assert "double_words" in row["arithmetic"]
 
 
+def test_a_gpu_helps_unless_told_not_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr("reports.run.screened", lambda *given: asked.append(given))
+    size = ("--dtype", "float32", "--length", "70", "--rows", "10")
+    told = report(tmp_path, *size)
+    assert len(asked) == 1
+    assert report(tmp_path, *size, "--no-screening") == told
+    assert len(asked) == 1
+
+
 def test_cases_that_are_done_are_forgotten():
     """Or 8,192 rows of 8,192 would fill the memory."""
     seen: list[weakref.ref[Inputs]] = []

@@ -12,7 +12,7 @@ from reporting import KERNELS, read, run
 
 from gpu_impls.registry import Implementation
 from properties.case import Case
-from properties.oracle_check import Verdict, verdict
+from properties.oracle_check import Verdict, judged
 from reports.write import FILES, PAGE
 
 # One case per regime: kernels run one after the other on each, in the order of the file.
@@ -47,7 +47,7 @@ def test_an_interrupt_before_anything_was_measured_writes_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reports.run.verdict", interrupt)
+    monkeypatch.setattr("reports.run.judged", interrupt)
     assert run("report", *SELECTION, *REGIMES, "--out", tmp_path) == 130
     assert list(tmp_path.iterdir()) == []
     printed = capsys.readouterr()
@@ -64,9 +64,9 @@ def test_an_error_of_ours_loses_nothing_and_is_not_hidden(tmp_path: Path, monkey
     def fail_on_the_last(implementation: Implementation, case: Case, *how: object) -> Verdict:
         if case.regime == "absorbed":
             raise ZeroDivisionError("a bug")
-        return verdict(implementation, case, *how)
+        return judged(implementation, case, *how)
 
-    monkeypatch.setattr("reports.run.verdict", fail_on_the_last)
+    monkeypatch.setattr("reports.run.judged", fail_on_the_last)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         run("report", *SELECTION, *REGIMES, "--impl", "right", "--out", tmp_path)
     assert len(read(tmp_path)) == 2

@@ -18,8 +18,9 @@ from gpu_impls.call import Run, call
 from gpu_impls.libraries import absent
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation, implementations
-from oracles.arithmetics.fused import GROUND, NAME, STATISTICS, bins, defines, generate
+from oracles.arithmetics.fused import GROUND, NAME, STATISTICS, Kernel, bins, defines
 from oracles.formats import FORMATS
+from oracles.truth import RowTruths
 from properties import screen
 from properties.battery import regimes_for
 from properties.case import Case, explicit_case
@@ -44,16 +45,12 @@ def compiled(source: str, dtype: str) -> Host:
     return Host(source, defines(FORMATS[dtype]))
 
 
-def certify_here(op: Any, fmt: Any, x: Any, stored: Any, parameters: Any, allowance: Any, claim: float, **others: Any):
+def certify_here(kernel: Kernel, x: Any, stored: Any, **others: Any) -> tuple[Got, Got]:
     """:func:`oracles.arithmetics.fused.certify` on this processor."""
-    names = tuple(name for name in op.optional if name in others)
-    kernel = generate(op, fmt, x.shape[1], parameters, names, allowance)
     out, histogram = np.zeros(len(x), STATISTICS), np.zeros(len(bins()), np.uint32)
-    given = [np.ascontiguousarray(a) for a in (x, stored, *(others[name] for name in names))]
-    scalars = [float(parameters[name]) for name in op.parameters]
-    numbers = np.array(kernel.numbers or [0.0])
-    host = compiled(kernel.source, fmt.name)
-    host.launch("statistics", len(x), *given, *scalars, numbers, claim, x.shape[1], out, histogram)
+    given = [np.ascontiguousarray(a) for a in (x, stored, *(others[name] for name in kernel.names))]
+    host = compiled(kernel.source, kernel.fmt.name)
+    host.launch("statistics", len(x), *given, *kernel.numbers, kernel.n, out, histogram)
     return out.view(np.uint8).view(Got), histogram.view(Got)
 
 
@@ -72,10 +69,14 @@ def measured(found: Verdict) -> Measurement:
     return only
 
 
+def of_rows(case: Case) -> RowTruths:
+    return RowTruths(case.operator, case.inputs, lambda: case.truths)
+
+
 def both(implementation: Implementation, case: Case) -> Iterator[tuple[Screened, Measurement, Measurement]]:
     """What the device's help makes of a case, where it settles any of it, and what the host does."""
     run = call(implementation, case.inputs)
-    helped = screened(implementation, case, run)
+    helped = screened(implementation, case, run, of_rows(case))
     if helped is not None:
         yield helped, measured(helped), measured(verdict(implementation, case))
 
@@ -202,17 +203,17 @@ def test_rows_outside_of_a_domain_are_left():
 @pytest.mark.usefixtures("there")
 def test_what_the_device_does_not_take_is_the_hosts():
     def of(case: Case) -> Screened | None:
-        return screened(made(case.op, softmax), case, Run(outputs=(case.inputs.x,)))
+        return screened(made(case.op, softmax), case, Run(outputs=(case.inputs.x,)), of_rows(case))
 
     assert of(Case("softmax", "float64", "standard_normal", rows=2, n=33)) is None
     assert of(Case("softmax", "float32", "masks", rows=72, n=33)) is None
     assert of(Case("fused_add_rms_norm", "float32", "standard_normal", rows=2, n=33)) is None
-    assert screened(made("softmax", softmax), SOME, Run(reason=Reason.RAISED, detail="no")) is None
+    assert screened(made("softmax", softmax), SOME, Run(reason=Reason.RAISED, detail="no"), of_rows(SOME)) is None
     nothing_right = Run(outputs=(np.full(SOME.inputs.x.shape, 7, np.float32),))
-    assert screened(made("softmax", softmax), SOME, nothing_right) is None
+    assert screened(made("softmax", softmax), SOME, nothing_right, of_rows(SOME)) is None
 
 
 @pytest.mark.usefixtures("there")
 def test_a_small_case_is_judged_sooner_than_sent(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(screen, "FEWEST", SOME.inputs.x.size + 1)
-    assert screened(made("softmax", softmax), SOME, call(made("softmax", softmax), SOME.inputs)) is None
+    assert screened(made("softmax", softmax), SOME, call(made("softmax", softmax), SOME.inputs), of_rows(SOME)) is None

@@ -64,13 +64,17 @@ for op, name, dtypes, function, claims in EAGER:
 
 @functools.cache
 def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """One program for all shapes, as far as PyTorch makes do with one; never the eager function in its place."""
+    """One program for all shapes, as far as PyTorch makes do with one; never the eager function in its place.
+
+    eps is a constant of the program, as in a model. Otherwise a second eps makes it an argument, in another program of
+    other bits: what comes out would depend on what was called before.
+    """
     dynamo.config.recompile_limit = dynamo.config.accumulated_recompile_limit = 1024
+    dynamo.config.specialize_float = True
     return torch.compile(function, dynamic=True, fullgraph=True)
 
 
 COMPILED: dict[str, Any] = {"backend": "torch_cuda", "batch_invariant": False, "source": "torch.compile"}
-OTHER_EPS = {"exact_scaling": "another eps is another program, and gives other bits"}
 
 
 @implementation("softmax", name="torch_compile", dtypes=ALL[:3], masked_row="nan", **COMPILED)
@@ -79,8 +83,7 @@ def compiled_softmax(x: Tensor) -> Tensor:
     return compiled(cpu.torch_softmax)(x)
 
 
-@implementation("rms_norm", name="torch_compile_narrow", dtypes=NARROW, domain=DOMAIN, **COMPILED)
-@implementation("rms_norm", name="torch_compile", dtypes=("float32",), domain=DOMAIN, deviates=OTHER_EPS, **COMPILED)
+@implementation("rms_norm", name="torch_compile", dtypes=ALL[:3], domain=DOMAIN, **COMPILED)
 def compiled_rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
     """torch.compile(torch.nn.functional.rms_norm)(x, (n,), weight, eps)."""
     return compiled(cpu.torch_rms_norm)(x, weight, eps)

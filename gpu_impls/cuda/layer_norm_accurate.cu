@@ -1,5 +1,6 @@
-// layer_norm with the row in registers and statistics in a Wide arithmetic: double, or two floats. Rows longer than a
-// tile are read twice. out may be x. A row with NaN or an infinity gives NaN throughout.
+// layer_norm of a row that memory is asked for once: it stays in registers, or in the caches. Statistics are in a Wide
+// arithmetic: double, or two floats. Rows longer than a tile are read twice. out may be x. A row with NaN or an infinity
+// gives NaN throughout.
 //
 // In one reading, about the row's first element p: S = sum (x - p) and Q = sum (x - p)^2. An element of the row is near
 // enough as a pivot: Q / n exceeds the variance by a factor of n + 1 at most, which costs Wide at most 17 bits.
@@ -46,20 +47,18 @@ struct Arguments {
   int n;
 };
 
-// Writes of(x), scaled and shifted in Number.
-template <class Number, class Of>
-__device__ void write_row(Tile &tile, Columns &columns, const Arguments &a, Storage beyond, const Of &of) {
-#pragma unroll 1
-  for (int t = 0; t < TILES; ++t) {
-    if (TILES > 1) tile.load(a.row, t, a.n, beyond);
-    columns.write<Number>(tile, a.y, a.stride, of);
-  }
-}
+// What one warp computes of a row: for x - mean as (n (x - p) - S) / n, or with the mean in two floats.
+template <class Wide>
+struct Found {
+  Wide sum, scale;
+  float mean, rest, rstd;
+};
 
 // ROUND_MEAN: a fault, see below.
 template <class Wide, bool ROUND_MEAN = false>
 __device__ void layer_norm(const Arguments &a) {
   if (a.n == 0) return;
+  constexpr bool IN_FLOAT = sizeof(Storage) == 2 || ROUND_MEAN;
   const Storage first = a.row.x[0];  // beyond the row stands the pivot, which adds nothing
   const Wide pivot = widen(first), n = float(a.n), one = 1.0f;
   Tile tile;
@@ -67,26 +66,36 @@ __device__ void layer_norm(const Arguments &a) {
   Sums<Wide> sums = AboutPivot<Wide>::identity();
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    tile.load(a.row, t, a.n, first);
+    tile.load<TWICE ? Reading::FIRST : Reading::ONLY>(a.row, t, a.n, first);
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item)
 #pragma unroll
       for (int k = 0; k < VECTOR; ++k) sums = AboutPivot<Wide>::extend(sums, Wide(tile.at(item, k)) - pivot);
   }
   tile.rederive();
-  sums = block_all_reduce<AboutPivot<Wide>>(sums);
-  const Wide inverse = one / n, apart = sums.values * inverse, mean = pivot + apart;
-  const Wide rstd = reciprocal_root(sums.squares * inverse - apart * apart + Wide(a.eps));
-  if (threadIdx.x == 0 && a.means != nullptr) a.means[blockIdx.x] = narrowed(mean);
-  if (threadIdx.x == 0 && a.rstds != nullptr) a.rstds[blockIdx.x] = narrowed(rstd);
-  if constexpr (sizeof(Storage) == 2 || ROUND_MEAN) {
-    const float near = narrowed(mean), r = narrowed(rstd);
-    const float rest = ROUND_MEAN ? 0.0f : narrowed(mean - Wide(near));
-    write_row<float>(tile, columns, a, first, [&](float x) { return ((x - near) - rest) * r; });
-  } else {
-    const Wide scale = rstd * inverse;
-    write_row<Wide>(tile, columns, a, first,
-                    [&](float x) { return product_less(n, Wide(x) - pivot, sums.values) * scale; });
+  const auto statistics = [&](Sums<Wide> total) {
+    const Wide inverse = one / n, apart = total.values * inverse, mean = pivot + apart;
+    const Wide rstd = reciprocal_root(total.squares * inverse - apart * apart + Wide(a.eps));
+    if (threadIdx.x == 0 && a.means != nullptr) a.means[blockIdx.x] = narrowed(mean);
+    if (threadIdx.x == 0 && a.rstds != nullptr) a.rstds[blockIdx.x] = narrowed(rstd);
+    const float near = narrowed(mean), rest = ROUND_MEAN ? 0.0f : narrowed(mean - Wide(near));
+    return Found<Wide>{total.values, rstd * inverse, near, rest, narrowed(rstd)};
+  };
+  const auto meanwhile = [&] {
+    if (TILES == 1) columns.begin(tile);
+  };
+  const Found<Wide> found = computed_by_one_warp<AboutPivot<Wide>>(sums, statistics, meanwhile);
+#pragma unroll 1
+  for (int t = 0; t < TILES; ++t) {
+    if (TWICE) tile.load<Reading::LAST>(a.row, t, a.n, first);
+    if (TILES > 1) columns.begin(tile);
+    if constexpr (IN_FLOAT) {
+      columns.write<float>(tile, a.y, a.stride, [&](float x) { return ((x - found.mean) - found.rest) * found.rstd; });
+    } else {
+      columns.write<Wide>(tile, a.y, a.stride, [&](float x) {
+        return product_less(n, Wide(x) - pivot, found.sum) * found.scale;
+      });
+    }
   }
 }
 

@@ -1,10 +1,11 @@
 // A row that stays in registers: read once, 16 bytes a thread at a time, computed on, written once.
 //
 // On the compiler's command line: BLOCK threads hold ITEMS vectors each, together a tile; a row is TILES tiles, and is
-// read twice where that is more than one. BLOCKS blocks shall fit on a multiprocessor, which limits registers. WHOLE:
-// rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple of a vector.
-// Without it elements are read and written one by one, in the same places: the bits of a result do not depend on the
-// layout. gpu_impls/cuda/resident.py chooses.
+// read twice where that is more than one. AGAIN: a row of one tile is too, the second time from the caches, so that its
+// registers are free in between and more rows are on their way. BLOCKS blocks shall fit on a multiprocessor, which limits
+// registers. WHOLE: rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple
+// of a vector. Without it elements are read and written one by one, in the same places: the bits of a result do not
+// depend on the layout. gpu_impls/cuda/resident.py chooses.
 #pragma once
 #include "affine.cuh"
 #include "row.cuh"
@@ -23,9 +24,14 @@
 #ifndef TILES
 #define TILES 1
 #endif
+#ifndef AGAIN
+#define AGAIN 0
+#endif
 #ifndef WHOLE
 #define WHOLE 1
 #endif
+
+constexpr bool TWICE = TILES > 1 || AGAIN;
 
 // Neighbours first, then neighbouring pairs: depth log2(COUNT).
 template <class Monoid, int COUNT>
@@ -57,19 +63,66 @@ __device__ typename Monoid::Value block_all_reduce(typename Monoid::Value value)
   return value;
 }
 
-// Without a cache hint: .cs was up to 0.05 slower on an H200. Volatile, for a load is not to move behind the barriers
-// that follow it.
-__device__ inline uint4 load_sixteen(const Storage *from) {
-  uint4 loaded;
-  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(loaded.x), "=r"(loaded.y), "=r"(loaded.z), "=r"(loaded.w)
-               : "l"(from));
-  return loaded;
+// The same, and what `of` makes of it, by one warp for all: `meanwhile` is for the others. Two barriers. To be called once
+// a kernel.
+template <class Monoid, class Of, class Meanwhile>
+__device__ auto computed_by_one_warp(typename Monoid::Value value, const Of &of, const Meanwhile &meanwhile) {
+  constexpr int WARPS = BLOCK / WARP;
+  __shared__ typename Monoid::Value scratch[WARPS];
+  __shared__ decltype(of(value)) told;
+  value = warp_all_reduce<Monoid>(value);
+  if (threadIdx.x % WARP == 0) scratch[threadIdx.x / WARP] = value;
+  __syncthreads();
+  if (threadIdx.x < WARP) {
+    value = warp_all_reduce<Monoid>(threadIdx.x < WARPS ? scratch[threadIdx.x] : Monoid::identity());
+    const auto computed = of(value);
+    if (threadIdx.x == 0) told = computed;
+  }
+  meanwhile();
+  __syncthreads();
+  return told;
 }
 
-__device__ inline void store_sixteen(Storage *to, uint4 stored) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(stored.x), "r"(stored.y), "r"(stored.z),
-               "r"(stored.w)
+// What is read is to the caches: a row gone through once, one that is wanted again soon, one for the last time, and what
+// every row needs.
+enum class Reading { ONLY, FIRST, LAST, SHARED };
+
+__device__ inline unsigned long long kept_in_cache() {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+__device__ inline unsigned long long given_up_by_cache() {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// An only reading has no hint: .cs was up to 0.05 slower on an H200, and evict_first and evict_last of a row read twice
+// up to 0.04 faster. Volatile, for a load is not to move behind the barriers that follow it. Without a branch, within which
+// the next load would wait for this one. What is not `there` stays as it is.
+template <Reading READING>
+__device__ void load_sixteen(uint4 &into, const Storage *from, bool there) {
+#define LOAD(hint, ...)                                                                                               \
+  asm volatile("{ .reg .pred there; setp.ne.u32 there, %5, 0; @there ld.global" hint " }"                             \
+               : "+r"(into.x), "+r"(into.y), "+r"(into.z), "+r"(into.w)                                               \
+               : "l"(from), "r"(unsigned(there)), ##__VA_ARGS__)
+  if constexpr (READING == Reading::ONLY) {
+    LOAD(".v4.u32 {%0, %1, %2, %3}, [%4];");
+  } else if constexpr (READING == Reading::FIRST) {
+    LOAD(".L1::evict_last.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;", "l"(kept_in_cache()));
+  } else if constexpr (READING == Reading::SHARED) {
+    LOAD(".nc.v4.u32 {%0, %1, %2, %3}, [%4];");
+  } else {
+    LOAD(".L1::evict_first.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;", "l"(given_up_by_cache()));
+  }
+#undef LOAD
+}
+
+__device__ inline void store_sixteen(Storage *to, uint4 stored, bool there) {
+  asm volatile("{ .reg .pred there; setp.ne.u32 there, %5, 0; @there st.global.v4.u32 [%0], {%1, %2, %3, %4}; }" ::"l"(to),
+               "r"(stored.x), "r"(stored.y), "r"(stored.z), "r"(stored.w), "r"(unsigned(there))
                : "memory");
 }
 
@@ -83,6 +136,7 @@ struct Tile {
   __device__ float at(int item, int k) const { return widen(kept[item].parts[k]); }
 
   // `hidden` stands where the row has ended, and where the mask hides.
+  template <Reading READING = Reading::ONLY>
   __device__ void load(const Row &row, int tile, int n, Storage hidden) {
     start = tile * (ITEMS * BLOCK * VECTOR);
 #pragma unroll
@@ -91,7 +145,7 @@ struct Tile {
 #pragma unroll
       for (int k = 0; k < VECTOR; ++k) kept[item].parts[k] = hidden;
       if constexpr (WHOLE) {
-        if (i < n) kept[item].whole = load_sixteen(row.x + i);
+        load_sixteen<READING>(kept[item].whole, row.x + i, i < n);
       } else {
 #pragma unroll
         for (int k = 0; k < VECTOR; ++k)
@@ -135,7 +189,7 @@ struct Tile {
       for (int k = 0; k < VECTOR; k += 2) store_two(&stored.parts[k], values[k], values[k + 1]);
       const int i = first(item);
       if constexpr (WHOLE) {
-        if (i < n) store_sixteen(y + i, stored.whole);
+        store_sixteen(y + i, stored.whole, i < n);
       } else {
 #pragma unroll
         for (int k = 0; k < VECTOR; ++k)
@@ -145,15 +199,14 @@ struct Tile {
   }
 };
 
-// A vector of a weight or a bias. These are read by every row, and go through the caches.
+// A vector of a weight or a bias.
 __device__ inline Sixteen load_columns(const Storage *columns, int64 stride, int i, int n, float absent) {
   Sixteen loaded;
 #pragma unroll
   for (int k = 0; k < VECTOR; ++k) store(&loaded.parts[k], absent);
-  if (columns == nullptr) return loaded;
   if constexpr (WHOLE) {
-    if (i < n) loaded.whole = __ldg(reinterpret_cast<const uint4 *>(columns + i));
-  } else {
+    load_sixteen<Reading::SHARED>(loaded.whole, columns + i, columns != nullptr && i < n);
+  } else if (columns != nullptr) {
 #pragma unroll
     for (int k = 0; k < VECTOR; ++k)
       if (i + k < n) loaded.parts[k] = columns[(i + k) * stride];
@@ -165,6 +218,7 @@ __device__ inline float narrowed(float value) { return value; }
 __device__ inline float narrowed(double value) { return float(value); }
 
 // Weight and bias of a thread's vectors, each read while the vector before is computed: no load waits behind a store.
+// begin() reads the first ones.
 struct Columns {
   Affine affine;
   int n;
@@ -176,10 +230,12 @@ struct Columns {
     bias = load_columns(affine.bias, affine.bias_stride, i, n, -0.0f);
   }
 
+  // What the first vectors need.
+  __device__ void begin(const Tile &tile) { load(tile.first(0)); }
+
   // Writes of(x), scaled and shifted in the arithmetic of Number.
   template <class Number, class Of>
   __device__ void write(const Tile &tile, Storage *y, int64 stride, const Of &of) {
-    load(tile.first(0));
     tile.write(y, stride, n, [&](int item, float(&values)[VECTOR]) {
       const Sixteen w = weight, b = bias;
       if (item + 1 < ITEMS) load(tile.first(item + 1));

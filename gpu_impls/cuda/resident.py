@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gpu_impls.cuda.launch import LARGEST_BLOCK, WARP, Array, Kernel, checked, norm_rows, on_device
+from gpu_impls.cuda.launch import LARGEST_BLOCK, LONGEST, WARP, Array, Kernel, checked, norm_rows, on_device
 
 VECTOR_BYTES = 16
-MOST_REGISTERS = 65_536  # of a multiprocessor
-MOST_BLOCKS = 32  # likewise
+QUARTERS, MOST_REGISTERS = 4, 16_384  # of a multiprocessor, each with registers of its own for whole warps
+MOST_BLOCKS = 32  # of a multiprocessor
 
 
 class Shape(NamedTuple):
@@ -16,20 +16,30 @@ class Shape(NamedTuple):
     Attributes:
         elements: of a row, in the registers of a thread, as far as a block of 1,024 threads allows it.
         registers: a thread may have, so that many rows are on their way at once.
+        again: a row is read a second time, from the caches, and not kept in registers in between.
+        longest: n up to which it is meant.
     """
 
     elements: int
     registers: int
+    again: bool = False
+    longest: int = LONGEST
 
 
-# By kernel and bytes of an element: of those tried on an H200, the one whose slower of n = 4,096 and 8,192 was fastest.
+# By kernel and bytes of an element, the first whose ``longest`` is not exceeded: of those tried on an H200, the fastest
+# at n = 4,096 and 8,192.
 SHAPES = {
-    ("softmax_one_read", 4): Shape(16, 40),
-    ("softmax_one_read", 2): Shape(32, 48),
-    ("rms_norm_one_read", 4): Shape(32, 64),
-    ("rms_norm_one_read", 2): Shape(32, 64),
-    ("layer_norm_accurate", 4): Shape(32, 64),
-    ("layer_norm_accurate", 2): Shape(32, 80),
+    ("softmax_one_read", 4): (Shape(16, 40),),
+    ("softmax_one_read", 2): (Shape(32, 48),),
+    ("rms_norm_one_read", 4): (Shape(8, 32, again=True, longest=8192), Shape(32, 64)),
+    ("rms_norm_one_read", 2): (Shape(16, 40, again=True, longest=8192), Shape(32, 64)),
+    ("layer_norm_accurate", 4): (
+        Shape(16, 48, again=True, longest=4096),
+        Shape(32, 80, longest=8192),
+        Shape(32, 64),
+    ),
+    ("layer_norm_accurate", 2): (Shape(32, 80),),
+    ("layer_norm_accurate.in_two_floats", 4): (Shape(32, 64),),
 }
 
 
@@ -45,19 +55,27 @@ def resident(
         ValueError: a ``block`` that is not a multiple of 32 from 32 to 1,024.
     """
     n, vector = x.shape[1], VECTOR_BYTES // x.dtype.itemsize
-    shape = SHAPES[file, x.dtype.itemsize]
+    shape = shape_for(file, name, x.dtype.itemsize, n)
     kernel = Kernel(file, name, fitting_block(n, shape.elements) if block is None else block, flush)
     block = kernel.block
     elements = max(vector, min(power_of_two_from(-(-n // block)), shape.elements))
+    warps = QUARTERS * (MOST_REGISTERS // (shape.registers * WARP))
     whole = mask is None and n % vector == 0 and all(a is None or in_vectors(a) for a in (x, *others))
     defines = {
         "BLOCK": block,
-        "BLOCKS": min(max(MOST_REGISTERS // (shape.registers * block), 1), MOST_BLOCKS),
+        "BLOCKS": min(max(warps // (block // WARP), 1), MOST_BLOCKS),
         "ITEMS": elements // vector,
         "TILES": max(-(-n // (block * elements)), 1),
+        "AGAIN": int(shape.again),
         "WHOLE": int(whole),  # 16 bytes at a time
     }
     return replace(kernel, defines=tuple(defines.items()))
+
+
+def shape_for(file: str, name: str, itemsize: int, n: int) -> Shape:
+    """A kernel's own shapes, or those of its file."""
+    own = SHAPES.get((f"{file}.{name}", itemsize)) or SHAPES[file, itemsize]
+    return next((shape for shape in own if n <= shape.longest), own[-1])
 
 
 def resident_norm(

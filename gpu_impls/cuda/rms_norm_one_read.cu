@@ -1,4 +1,5 @@
-// rms_norm with the row in registers. Rows longer than a tile are read twice. out may be x.
+// rms_norm of a row that memory is asked for once: it stays in registers, or in the caches. Rows longer than a tile are
+// read twice. out may be x.
 #include "resident.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
@@ -12,13 +13,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
   float squares = Sum::identity();
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    tile.load(row, t, n, zero);
+    tile.load<TWICE ? Reading::FIRST : Reading::ONLY>(row, t, n, zero);
     squares += tile.reduce<Sum>([](float x) { return x * x; });
   }
   const float reciprocal = rsqrtf(block_all_reduce<Sum>(squares) / n + eps);
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    if (TILES > 1) tile.load(row, t, n, zero);
+    if (TWICE) tile.load<Reading::LAST>(row, t, n, zero);
+    columns.begin(tile);
     columns.write<float>(tile, y, out_column, [&](float x) { return x * reciprocal; });
   }
 }

@@ -28,10 +28,10 @@ from oracles.ulp import BINS, CAP, UNIT_BITS
 
 NAME, GROUND = "cuda_double_words", Ground.DOCUMENTED
 SOURCES = Path(__file__).parent / "cuda"
-BLOCK = 256  # threads a row
+BLOCK, BLOCKS = 256, 4  # threads a row, and rows at a time on a multiprocessor
 # What a kernel writes of each row, in the order of ``struct Statistics``.
 STATISTICS = [
-    ("error", "f8"), ("distance", "f8"), ("used", "f8"), ("units", "i8"), ("capped", "i8"),
+    ("error", "f8"), ("distance", "f8"), ("spent", "f8"), ("granted", "f8"), ("units", "i8"), ("capped", "i8"),
     ("unit", "i4"), ("compared", "i4"), ("worst", "i4"), ("misrounded", "i4"), ("misrounded_high", "i4"),
     ("special", "i4"), ("open", "i4"), ("unsettled", "i4"),
 ]  # fmt: skip
@@ -125,21 +125,38 @@ def reductions(outputs: tuple[Node, ...]) -> dict[int, list[Node]]:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A source, and the numbers of the allowance that it takes as an argument."""
+    """A source, the names of its arrays beside x and the results, and the numbers it is given: the operator's
+    parameters, those of the allowance, and the claim."""
 
+    fmt: Format
+    n: int
     source: str
+    names: tuple[str, ...]
     numbers: tuple[float, ...]
 
 
 def generate(
-    op: Operator, fmt: Format, n: int, parameters: Mapping[str, float], names: tuple[str, ...], allowance: Allowance
+    op: Operator,
+    fmt: Format,
+    n: int,
+    parameters: Mapping[str, float],
+    names: tuple[str, ...],
+    allowance: Allowance,
+    claim: float = 0.0,
 ) -> Kernel:
-    """The kernel ``statistics`` of an operator; ``names`` of its optional inputs that are there.
+    """The kernel ``statistics`` of an operator on rows of n elements.
+
+    Args:
+        names: of its optional inputs that are there.
+        allowance: what a result is allowed.
+        claim: what it is allowed instead, in ULPs; 0 for none.
 
     Raises:
-        ValueError: an operator of several results, or of several arrays of rows.
+        ValueError: a format of more than 32 bits, an operator of several results, or of several arrays of rows.
         TypeError: an allowance that NumPy's code asks more of than :class:`Plain` knows.
     """
+    if fmt.dtype.itemsize > 4:
+        raise ValueError(f"{fmt.name}: expected a format of at most 32 bits, for double words to be far sharper")
     if len(op.outputs) > 1 or "residual" in op.optional:
         raise ValueError(f"{op.name}: expected an operator of one array of rows and one result")
     per_row = op.outputs[0].per_row
@@ -165,13 +182,16 @@ def generate(
         writer.lines.append(f"  if (threadIdx.x == 0) s = {compare.replace('[i], i', '[0], 0').format(*named)};")
     writer.lines += [f"  if (threadIdx.x == 0 && {writer.define(unjudged)} != 0) s.unsettled += 1;"]
     arrays = "".join(f"const Storage *{name}, " for name in names)
-    given = "".join(f"double {name}, " for name in op.parameters)
+    given = "".join(
+        f"double {name}, " for name in (*op.parameters, *(f"number_{k}" for k in range(len(trace.numbers))))
+    )
     source = "\n".join(
         [
             '#include "row.cuh"',
             "",
-            'extern "C" __global__ void statistics(const Storage *x, const Storage *z, '
-            f"{arrays}{given}const double *numbers, double claim, int n, Statistics *out, unsigned *histogram) {{",
+            'extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)',
+            "statistics(const Storage *x, const Storage *z, "
+            f"{arrays}{given}double claim, int n, Statistics *out, unsigned *histogram) {{",
             "  x += (long long)blockIdx.x * n;",
             f"  z += (long long)blockIdx.x * {'1' if per_row else 'n'};",
             *writer.lines,
@@ -182,7 +202,8 @@ def generate(
             "",
         ]
     )
-    return Kernel(source, tuple(trace.numbers))
+    numbers = (*(float(parameters[name]) for name in op.parameters), *trace.numbers, claim)
+    return Kernel(fmt, n, source, names, numbers)
 
 
 def defines(fmt: Format) -> tuple[str, ...]:
@@ -195,48 +216,26 @@ def defines(fmt: Format) -> tuple[str, ...]:
 def flags(headers: Path = SOURCES) -> tuple[str, ...]:
     """Nothing that bears on a result is left to a default. Contractions are off: words.cuh fuses where it wants to."""
     exactly = ("-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-fmad=false")
-    return ("--std=c++17", *exactly, f"-DBLOCK={BLOCK}", f"-I{headers}")
+    return ("--std=c++17", *exactly, f"-DBLOCK={BLOCK}", f"-DBLOCKS={BLOCKS}", f"-I{headers}")
 
 
-def certify(
-    op: Operator,
-    fmt: Format,
-    x: Any,
-    stored: Any,
-    parameters: Mapping[str, float],
-    allowance: Allowance,
-    claim: float = 0.0,
-    **others: Any,
-) -> tuple[Any, Any]:
+def certify(kernel: Kernel, x: Any, stored: Any, **others: Any) -> tuple[Any, Any]:
     """Statistics of each row of results on the device, and the histogram of the settled rows' errors.
 
     Args:
-        x, stored: CuPy arrays, contiguous, of ``fmt``'s numbers or their bits; (rows, n), or (rows,) stored by an
+        x, stored: CuPy arrays, contiguous, of the format's numbers or their bits; (rows, n), or (rows,) stored by an
             operator of one result a row. No masks. Rows that are not finite come back open.
-        parameters: the operator's.
-        allowance: what a result is allowed.
-        claim: what it is allowed instead, in ULPs; 0 for none.
         others: weight and bias (n,), where they are given.
 
     Returns:
         CuPy arrays: of bytes, to be read by ``.get().view(STATISTICS)``, and of counts (:func:`bins`).
-
-    Raises:
-        ValueError: a format of more than 32 bits, an operator that :func:`generate` refuses.
-        TypeError: an allowance that it refuses.
     """
-    if fmt.dtype.itemsize > 4:
-        raise ValueError(f"{fmt.name}: expected a format of at most 32 bits, for double words to be far sharper")
-    rows, n = x.shape
-    names = tuple(name for name in op.optional if name in others)
-    kernel = generate(op, fmt, n, parameters, names, allowance)
-    function = module(kernel.source, (*flags(), *defines(fmt)), SOURCES).get_function("statistics")
     cupy = importlib.import_module("cupy")
-    out = cupy.empty(rows * np.dtype(STATISTICS).itemsize, np.uint8)
+    function = module(kernel.source, (*flags(), *defines(kernel.fmt)), SOURCES).get_function("statistics")
+    out = cupy.empty(len(x) * np.dtype(STATISTICS).itemsize, np.uint8)
     histogram = cupy.zeros(len(bins()), np.uint32)
-    scalars = [np.float64(parameters[name]) for name in op.parameters]
-    arguments = [x, stored, *(others[name] for name in names), *scalars, cupy.asarray(kernel.numbers, np.float64)]
-    function((rows,), (BLOCK,), (*arguments, np.float64(claim), np.int32(n), out, histogram))
+    arguments = [x, stored, *(others[name] for name in kernel.names), *map(np.float64, kernel.numbers)]
+    function((len(x),), (BLOCK,), (*arguments, np.int32(kernel.n), out, histogram))
     return out, histogram
 
 

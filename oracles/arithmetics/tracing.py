@@ -128,7 +128,7 @@ _FUNCTIONS: dict[Callable[..., Any], str] = {
     np.log2: "log2({0})",
     np.sqrt: "sqrt({0})",
     np.ceil: "ceil({0})",
-    np.ldexp: "ldexp({0}, int({1}))",
+    np.ldexp: "{0} * power_of_two(int({1}))",
     np.greater: "{0} > {1}",
     np.less: "{0} < {1}",
     np.equal: "{0} == {1}",
@@ -168,7 +168,7 @@ class Trace:
             raise TypeError(f"{value!r} in a traced computation: expected a number")
         if float(first) not in self.numbers:
             self.numbers.append(float(first))
-        return Plain(f"numbers[{self.numbers.index(float(first))}]", trace=self)
+        return Plain(f"number_{self.numbers.index(float(first))}", trace=self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,11 +215,13 @@ class Plain(Node, NDArrayOperatorsMixin):
         return NotImplemented if how else self._apply(function, arguments)
 
     def _apply(self, function: Any, arguments: Any) -> Any:
-        if function is np.frexp:  # a double's exponent is one too
-            return tuple(self._call(f"{part}({{0}})", arguments) for part in ("mantissa_of", "exponent_of"))
+        if function is np.frexp:  # its mantissa is nowhere asked for; its exponent is a double too
+            return None, self._call("exponent_of({0})", arguments)
         if function is np.power:
             base, power = arguments
             return base if power == 1 else base * base ** (power - 1)
+        if function is np.true_divide and not self.trace.node(arguments[1]).varies:  # once for the row
+            return arguments[0] * self._call("1.0 / {0}", arguments[1:])
         return self._call(_FUNCTIONS[function], arguments) if function in _FUNCTIONS else NotImplemented
 
     def _call(self, code: str, arguments: Any) -> "Plain":

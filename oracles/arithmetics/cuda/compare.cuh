@@ -38,20 +38,23 @@ __device__ inline long long in_units(double error) { return (long long)rint(erro
 struct Statistics {
   double error;      // the largest, in ulps of the exact value
   double distance;   // the largest |z - y|
-  double used;       // the largest share of what is allowed
+  double spent;      // of what is allowed, where the share is largest
+  double granted;    // what is allowed there
   long long units;   // sum of the errors, in 2^-UNIT_BITS ulps
   long long capped;  // the same, of errors of at most CAP
   int unit;          // the largest exponent of ulp(y)
   int compared, worst, misrounded, misrounded_high, special, open, unsettled;
 };
 
-__device__ inline Statistics nothing() { return {-1.0, 0.0, 0.0, 0, 0, EMIN - PRECISION + 1, 0, -1, 0, 0, 0, 0, 0}; }
+__device__ inline Statistics nothing() { return {-1.0, 0.0, 0.0, 1.0, 0, 0, EMIN - PRECISION + 1, 0, -1, 0, 0, 0, 0, 0}; }
 
 __device__ inline Statistics merge(Statistics a, Statistics b) {
   const bool first = a.error > b.error || (a.error == b.error && a.worst < b.worst);
+  const bool more = a.spent * b.granted >= b.spent * a.granted;
   return {first ? a.error : b.error,
           fmax(a.distance, b.distance),
-          fmax(a.used, b.used),
+          more ? a.spent : b.spent,
+          more ? a.granted : b.granted,
           a.units + b.units,
           a.capped + b.capped,
           max(a.unit, b.unit),
@@ -116,17 +119,20 @@ __device__ inline Statistics compare(Words y, Storage stored, int index, double 
 
   const double furthest = up(distance, slack);
   bool within;
+  s.spent = distance;
   if (claim > 0) {
-    within = furthest * power_of_two(-unit) <= claim * MARGIN;
-    s.used = s.error / claim;
+    s.granted = claim * power_of_two(unit);
+    within = furthest <= s.granted * MARGIN;
   } else if (bound == 0) {  // only the correct rounding will do, which lies as far off as it lies
     within = !s.misrounded_high;
-    s.used = PRECISION >= 24 && distance > 0 ? distance / (distance + (allowed - half)) : 0.0;
+    s.granted = distance + (allowed - half);
+    if (PRECISION < 24) s.spent = 0;
   } else {
-    const double spent = PRECISION >= 24 ? distance : fmax(distance - half, 0.0);
     within = bound < INFINITY && furthest <= allowed * MARGIN;
-    s.used = spent > 0 ? spent / (PRECISION >= 24 ? allowed : allowed - half) : 0.0;
+    s.granted = PRECISION >= 24 ? allowed : allowed - half;
+    if (PRECISION < 24) s.spent = fmax(distance - half, 0.0);
   }
+  if (s.spent == 0) s.granted = 1;
   const bool countable = s.error == 0 || (s.error >= SMALLEST && s.error < LARGEST);
   if (countable) count(s.error);
   s.unsettled = !(within && countable && !s.open && s.misrounded == s.misrounded_high);

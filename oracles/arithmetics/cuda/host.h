@@ -8,6 +8,7 @@
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define BLOCK 1
+#define __launch_bounds__(threads, blocks)
 #define WARP 1
 
 struct Index {

@@ -112,12 +112,7 @@ __device__ inline Words is_equal(Words a, Words b) { return exact(a.hi == b.hi ?
 // What bounds are computed in: floats, like NumPy's.
 __device__ inline double add(double a, double b) { return a + b; }
 __device__ inline double larger(double a, double b) { return a != a || a >= b ? a : b; }
-__device__ inline double mantissa_of(double v) {
-  int exponent;
-  return frexp(v, &exponent);
-}
+// As frexp has it, of a normal double; of smaller ones it is too large, and of 0 as well.
 __device__ inline double exponent_of(double v) {
-  int exponent;
-  frexp(v, &exponent);
-  return exponent;
+  return int(__double_as_longlong(v) >> 52 & 0x7ff) - 1022;
 }
