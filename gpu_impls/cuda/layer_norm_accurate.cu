@@ -81,14 +81,21 @@ __device__ void layer_norm(const Arguments &a) {
     const float near = narrowed(mean), rest = ROUND_MEAN ? 0.0f : narrowed(mean - Wide(near));
     return Found<Wide>{total.values, rstd * inverse, near, rest, narrowed(rstd)};
   };
-  const auto meanwhile = [&] {
-    if (TILES == 1) columns.begin(tile);
-  };
-  const Found<Wide> found = computed_by_one_warp<AboutPivot<Wide>>(sums, statistics, meanwhile);
+  const BlockReduction<AboutPivot<Wide>> total(sums);
+  if (TILES == 1) columns.begin(tile);
+  Found<Wide> found;
+  if constexpr (AGAIN) {
+    found = computed_by_one_warp(total, statistics);
+    if (TILES == 1) tile.load<Reading::LAST>(a.row, 0, a.n, first);
+  } else {
+    found = statistics(total.result());
+  }
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    if (TWICE) tile.load<Reading::LAST>(a.row, t, a.n, first);
-    if (TILES > 1) columns.begin(tile);
+    if (TILES > 1) {
+      tile.load<Reading::LAST>(a.row, t, a.n, first);
+      columns.begin(tile);
+    }
     if constexpr (IN_FLOAT) {
       columns.write<float>(tile, a.y, a.stride, [&](float x) { return ((x - found.mean) - found.rest) * found.rstd; });
     } else {

@@ -5,7 +5,7 @@
 // registers are free in between and more rows are on their way. BLOCKS blocks shall fit on a multiprocessor, which limits
 // registers. WHOLE: rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple
 // of a vector. Without it elements are read and written one by one, in the same places: the bits of a result do not
-// depend on the layout. gpu_impls/cuda/resident.py chooses.
+// depend on the layout. WEIGHT, BIAS: a norm has them. gpu_impls/cuda/resident.py chooses.
 #pragma once
 #include "affine.cuh"
 #include "row.cuh"
@@ -30,6 +30,12 @@
 #ifndef WHOLE
 #define WHOLE 1
 #endif
+#ifndef WEIGHT
+#define WEIGHT 1
+#endif
+#ifndef BIAS
+#define BIAS 1
+#endif
 
 constexpr bool TWICE = TILES > 1 || AGAIN;
 
@@ -47,38 +53,46 @@ __host__ __device__ constexpr int power_of_two_from(int count) {
   return count <= 1 ? 1 : 2 * power_of_two_from((count + 1) / 2);
 }
 
-// Merges one value a thread; every thread gets the result, after one barrier. To be called once a kernel for each
-// Monoid: nothing keeps a fast warp from writing again what a slow one has yet to read.
+// Merges one value a thread, in two steps with one barrier between them: what is begun after the first is on its way
+// during the second. To be made once a kernel for each Monoid: nothing keeps a fast warp from writing again what a slow one
+// has yet to read.
+template <class Monoid>
+struct BlockReduction {
+  using Value = typename Monoid::Value;
+  static constexpr int WARPS = BLOCK / WARP, LANES = power_of_two_from(WARPS);
+  Value value;
+  Value *scratch;
+
+  __device__ explicit BlockReduction(Value of_thread) : value(warp_all_reduce<Monoid>(of_thread)) {
+    if constexpr (WARPS > 1) {
+      __shared__ Value of_warps[WARPS];
+      scratch = of_warps;
+      if (threadIdx.x % WARP == 0) scratch[threadIdx.x / WARP] = value;
+      __syncthreads();
+    }
+  }
+
+  // The result, to every thread that asks: whole warps.
+  __device__ Value result() const {
+    if constexpr (WARPS == 1) return value;
+    const int warp = threadIdx.x % LANES;
+    return warp_all_reduce<Monoid, LANES>(warp < WARPS ? scratch[warp] : Monoid::identity());
+  }
+};
+
 template <class Monoid>
 __device__ typename Monoid::Value block_all_reduce(typename Monoid::Value value) {
-  constexpr int WARPS = BLOCK / WARP, LANES = power_of_two_from(WARPS);
-  value = warp_all_reduce<Monoid>(value);
-  if constexpr (WARPS > 1) {
-    __shared__ typename Monoid::Value scratch[WARPS];
-    if (threadIdx.x % WARP == 0) scratch[threadIdx.x / WARP] = value;
-    __syncthreads();
-    const int warp = threadIdx.x % LANES;
-    value = warp_all_reduce<Monoid, LANES>(warp < WARPS ? scratch[warp] : Monoid::identity());
-  }
-  return value;
+  return BlockReduction<Monoid>(value).result();
 }
 
-// The same, and what `of` makes of it, by one warp for all: `meanwhile` is for the others. Two barriers. To be called once
-// a kernel.
-template <class Monoid, class Of, class Meanwhile>
-__device__ auto computed_by_one_warp(typename Monoid::Value value, const Of &of, const Meanwhile &meanwhile) {
-  constexpr int WARPS = BLOCK / WARP;
-  __shared__ typename Monoid::Value scratch[WARPS];
-  __shared__ decltype(of(value)) told;
-  value = warp_all_reduce<Monoid>(value);
-  if (threadIdx.x % WARP == 0) scratch[threadIdx.x / WARP] = value;
-  __syncthreads();
+// What `of` makes of a result, by one warp for all, and after one more barrier: for what takes long.
+template <class Reduction, class Of>
+__device__ auto computed_by_one_warp(const Reduction &reduction, const Of &of) {
+  __shared__ decltype(of(reduction.result())) told;
   if (threadIdx.x < WARP) {
-    value = warp_all_reduce<Monoid>(threadIdx.x < WARPS ? scratch[threadIdx.x] : Monoid::identity());
-    const auto computed = of(value);
+    const auto computed = of(reduction.result());
     if (threadIdx.x == 0) told = computed;
   }
-  meanwhile();
   __syncthreads();
   return told;
 }
@@ -100,22 +114,23 @@ __device__ inline unsigned long long given_up_by_cache() {
 }
 
 // An only reading has no hint: .cs was up to 0.05 slower on an H200, and evict_first and evict_last of a row read twice
-// up to 0.04 faster. Volatile, for a load is not to move behind the barriers that follow it. Without a branch, within which
-// the next load would wait for this one. What is not `there` stays as it is.
+// up to 0.04 faster. Without a branch, within which the next load would wait for this one. What is not `there` stays as it
+// is. Rows are volatile, for their loads are not to move behind the barriers that follow them; what every row needs may be
+// read as early as registers allow.
 template <Reading READING>
 __device__ void load_sixteen(uint4 &into, const Storage *from, bool there) {
-#define LOAD(hint, ...)                                                                                               \
-  asm volatile("{ .reg .pred there; setp.ne.u32 there, %5, 0; @there ld.global" hint " }"                             \
+#define LOAD(how, hint, ...)                                                                                          \
+  asm how("{ .reg .pred there; setp.ne.u32 there, %5, 0; @there ld.global" hint " }"                             \
                : "+r"(into.x), "+r"(into.y), "+r"(into.z), "+r"(into.w)                                               \
                : "l"(from), "r"(unsigned(there)), ##__VA_ARGS__)
   if constexpr (READING == Reading::ONLY) {
-    LOAD(".v4.u32 {%0, %1, %2, %3}, [%4];");
+    LOAD(volatile, ".v4.u32 {%0, %1, %2, %3}, [%4];");
   } else if constexpr (READING == Reading::FIRST) {
-    LOAD(".L1::evict_last.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;", "l"(kept_in_cache()));
+    LOAD(volatile, ".L1::evict_last.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;", "l"(kept_in_cache()));
   } else if constexpr (READING == Reading::SHARED) {
-    LOAD(".nc.v4.u32 {%0, %1, %2, %3}, [%4];");
+    LOAD(, ".nc.v4.u32 {%0, %1, %2, %3}, [%4];");
   } else {
-    LOAD(".L1::evict_first.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;", "l"(given_up_by_cache()));
+    LOAD(volatile, ".L1::evict_first.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %6;", "l"(given_up_by_cache()));
   }
 #undef LOAD
 }
@@ -199,14 +214,15 @@ struct Tile {
   }
 };
 
-// A vector of a weight or a bias.
-__device__ inline Sixteen load_columns(const Storage *columns, int64 stride, int i, int n, float absent) {
+// A vector of a weight or a bias, or of what stands for it.
+template <bool GIVEN>
+__device__ Sixteen load_columns(const Storage *columns, int64 stride, int i, int n, float absent) {
   Sixteen loaded;
 #pragma unroll
   for (int k = 0; k < VECTOR; ++k) store(&loaded.parts[k], absent);
-  if constexpr (WHOLE) {
-    load_sixteen<Reading::SHARED>(loaded.whole, columns + i, columns != nullptr && i < n);
-  } else if (columns != nullptr) {
+  if constexpr (GIVEN && WHOLE) {
+    load_sixteen<Reading::SHARED>(loaded.whole, columns + i, i < n);
+  } else if constexpr (GIVEN) {
 #pragma unroll
     for (int k = 0; k < VECTOR; ++k)
       if (i + k < n) loaded.parts[k] = columns[(i + k) * stride];
@@ -226,8 +242,8 @@ struct Columns {
 
   // Without them z stays what it is, the sign of a zero too.
   __device__ void load(int i) {
-    weight = load_columns(affine.weight, affine.weight_stride, i, n, 1.0f);
-    bias = load_columns(affine.bias, affine.bias_stride, i, n, -0.0f);
+    weight = load_columns<WEIGHT>(affine.weight, affine.weight_stride, i, n, 1.0f);
+    bias = load_columns<BIAS>(affine.bias, affine.bias_stride, i, n, -0.0f);
   }
 
   // What the first vectors need.

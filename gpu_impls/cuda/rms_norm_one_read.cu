@@ -16,11 +16,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     tile.load<TWICE ? Reading::FIRST : Reading::ONLY>(row, t, n, zero);
     squares += tile.reduce<Sum>([](float x) { return x * x; });
   }
-  const float reciprocal = rsqrtf(block_all_reduce<Sum>(squares) / n + eps);
+  const BlockReduction<Sum> sum(squares);
+  if (TILES == 1) {
+    if (AGAIN) tile.load<Reading::LAST>(row, 0, n, zero);
+    columns.begin(tile);
+  }
+  const float reciprocal = rsqrtf(sum.result() / n + eps);
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    if (TWICE) tile.load<Reading::LAST>(row, t, n, zero);
-    columns.begin(tile);
+    if (TILES > 1) {
+      tile.load<Reading::LAST>(row, t, n, zero);
+      columns.begin(tile);
+    }
     columns.write<float>(tile, y, out_column, [&](float x) { return x * reciprocal; });
   }
 }
