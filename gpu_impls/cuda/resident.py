@@ -27,7 +27,7 @@ class Shape(NamedTuple):
 
 
 # By kernel and bytes of an element, the first whose ``longest`` is not exceeded: of those tried on an H200, the fastest
-# at n = 4,096 and 8,192.
+# at n = 4,096 and 8,192. benchmarks/resident_shapes.py tries them on another GPU.
 SHAPES = {
     ("softmax_one_read", 4): (Shape(16, 40),),
     ("softmax_one_read", 2): (Shape(32, 48),),
