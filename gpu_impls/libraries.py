@@ -38,7 +38,10 @@ def absent(need: str) -> str | None:
 def cuda_devices() -> tuple[str, ...]:
     """Names of the GPUs. Asks the driver itself, in a process of its own: no library need be imported, no context is
     made, and processes forked from this one can use CUDA still."""
-    asked = subprocess.run([sys.executable, "-I", "-S", "-c", _ASK], capture_output=True, text=True, check=False)
+    try:
+        asked = subprocess.run([sys.executable, "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):  # no interpreter to ask with, or a driver that does not answer
+        return ()
     return tuple(asked.stdout.splitlines())
 
 

@@ -92,7 +92,8 @@ def compute_truth(
 
 
 class RowTruths:
-    """The exact results of rows as they are asked for, each evaluated once.
+    """The exact results of rows as they are asked for, each evaluated once; with the ground and the arithmetics of all
+    that were evaluated together.
 
     Args:
         whole: computes those of all rows.

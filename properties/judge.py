@@ -161,18 +161,17 @@ def judge(computed: Array, e: Expectation) -> Judgement:
         compared = (e.classes != ElementClass.ANY) & ~unpromised
         wide = e.magnitude.dtype.type
         errors = errors_in_ulps(computed, exact, fmt, wide)
-        distance = errors * _units(exact, fmt, wide)
+        units = _units(exact, fmt, wide)
+        distance = errors * units
         slack = np.ldexp(exact.radius.astype(wide), np.clip(exact.exponent, -40_000, 40_000).astype(np.int32))
         overflows = e.magnitude + e.bound >= fmt.largest + _last_half_ulp(fmt, wide)
         right_infinity = np.isinf(computed.astype(np.float64)) & overflows & (np.sign(computed) == np.sign(exact.hi))
         special = compared & np.where(value, (got != ElementClass.VALUE) & ~right_infinity, got != e.classes)
         number = compared & value & (got == ElementClass.VALUE)
-        over = number & (distance - slack > e.allowed)
-        undecided = number & ~over & (distance + slack > e.allowed)
-        used = _used(distance, e)
-        if e.max_ulp is not None:
-            used = errors / e.max_ulp
-            over, undecided = number & (errors > e.max_ulp), np.zeros_like(number)
+        limit = e.allowed if e.max_ulp is None else e.max_ulp * units
+        over = number & (distance - slack > limit)
+        undecided = number & ~over & (distance + slack > limit)
+        used = _used(distance, e) if e.max_ulp is None else errors / e.max_ulp
         errors = np.where(number, errors, np.nan).astype(np.float64)
         off = fmt.bits(computed + fmt.dtype.type(0)) != fmt.bits(e.truth.rounded + fmt.dtype.type(0))
         used = np.where(number & e.judged, used, np.nan).astype(np.float64)

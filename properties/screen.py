@@ -3,9 +3,11 @@
 The device encloses every result in double words, computes what the contract allows, and counts (oracles.arithmetics
 .fused). A row is settled if each of its results is clearly the right one of its class, clearly rounded right or wrong,
 and clearly within what is allowed; the judge sees the others, and the row of the largest error once more, for the
-condition number there. So a failure is always the host's finding, and counts are the same wherever they are made.
+condition number there. So a failure is always the host's finding, and counts are the same wherever they are made; sizes
+of errors may differ by the width of the host's enclosures, 2**-11 ULP at most.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,12 +29,17 @@ from oracles.formats import Array
 from oracles.operator import Inputs, Operator
 from oracles.truth import RowTruths
 from properties.case import Case
+from properties.finding import Finding
 from properties.judge import Judgement, expect, judge, unjudged
-from properties.oracle_check import Verdict
+from properties.oracle_check import Verdict, judged
 from properties.tally import Tally, levels, tally
 
 # Fewer elements are judged sooner than they are sent.
 FEWEST = 2**16
+# Errors of so many elements add up within an integer of 64 bits.
+LONGEST = 2**17
+# Why this process does not ask its GPU any more.
+_given_up: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,10 @@ class Screened(Verdict):
         grounds, names = super().truth(output) if self.left else (frozenset[Ground](), frozenset[str]())
         return grounds | {GROUND}, names | {NAME}
 
+    def findings(self) -> list[Finding]:
+        """As the host's judge has them, of all rows."""
+        return judged(self.implementation, self.case, self.run, self.runner, self.rows.all).findings()
+
     def at(self, output: int, index: tuple[int, ...]) -> tuple[Inputs, Judgement, tuple[int, ...]]:
         row, *element = index
         inputs, judgement = judged_rows(self.implementation, self.case, self.run, self.rows, [row])
@@ -72,7 +83,12 @@ def screened(implementation: Implementation, case: Case, run: Run, rows: RowTrut
     if run.reason is not None or not can_be_screened(case):
         return None
     (output,) = run.outputs
-    found, histogram = on_device(case, output, implementation.contract)
+    try:
+        found, histogram = on_device(case, output, implementation.contract)
+    except Exception as error:  # a GPU that CuPy cannot use, or none of its memory left: no reason to measure nothing
+        _given_up.append(f"{type(error).__name__}: {error}")
+        warnings.warn(f"no rows are settled on the GPU any more: {_given_up[0]}", RuntimeWarning, stacklevel=2)
+        return None
     settled = found["unsettled"] == 0
     if not settled.any():
         return None
@@ -80,6 +96,8 @@ def screened(implementation: Implementation, case: Case, run: Run, rows: RowTrut
     worst = int(np.argmax(np.where(settled, found["error"], -1.0)))
     again = partial(judged_rows, implementation, case, run, rows)
     _, judgement = again([worst])
+    if (judgement.failed | judgement.undecided | ~judgement.expectation.judged).any():  # not as the device has it
+        return None
     largest = tally(judgement, case.id, [worst]).largest
     counted = replace(counts(case, found[settled], histogram), largest=largest)
     told = np.where(settled, levels(found["capped"], found["compared"]), "")
@@ -93,8 +111,8 @@ def can_be_screened(case: Case) -> bool:
     """Whether there is a GPU, rows without a mask, and one result for an input of at most 32 bits."""
     op, inputs = case.operator, case.inputs
     simple = len(op.outputs) == 1 and inputs.arrays.keys() <= {"x", "weight", "bias"}
-    fits = inputs.fmt.dtype.itemsize <= 4 and inputs.x.size >= FEWEST
-    return simple and fits and absent("cupy+cuda") is None
+    fits = inputs.fmt.dtype.itemsize <= 4 and inputs.x.size >= FEWEST and case.n <= LONGEST
+    return simple and fits and not _given_up and absent("cupy+cuda") is None
 
 
 def on_device(case: Case, output: Array, contract: Contract) -> tuple[Any, dict[float, int]]:
@@ -132,7 +150,7 @@ def counts(case: Case, settled: Any, histogram: dict[float, int]) -> Tally:
         rows=len(settled),
         max_row_ulp=float(in_row.max()),
         bound_used=float((settled["spent"] / settled["granted"]).max()),
-        error_sum=int(settled["units"].sum()),
+        error_sum=sum(settled["units"].tolist()),
         histogram=Counter(histogram),
         reasons=Counter({Reason.WITHIN: compared}),
     )

@@ -1,5 +1,6 @@
 """What claims change: a budget replaces the bound, others sharpen it, declare a weaker form, or leave rows out."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from gpu_impls.numpy.precision import load, store
 from gpu_impls.numpy.shifting import row_maximum
 from gpu_impls.numpy.summation import pairwise_sum
 from gpu_impls.outcome import Reason
+from oracles.arithmetics import BEST
 from oracles.formats import format_named
 from oracles.rounding import round_floats
+from oracles.truth import compute_truth
 from properties.case import Case
 from properties.oracle_check import verdict
 from test_judge import INF, NAN, judged, reasons
@@ -46,6 +49,19 @@ def test_a_large_budget_takes_the_place_of_the_bound(ulps: int, verdict_: Reason
     judgement = judged(MEAN, computed, max_ulp=1000)
     assert judgement.reason_at((0,)) is verdict_
     assert judgement.used.item() == ulps / 1000
+
+
+def test_a_budget_between_the_ends_of_an_enclosure_is_left_undecided():
+    """1 + x / root cancels: what double words say of the error, 0.593323, is off by as much as their radius allows."""
+    case = row_case("rms_norm", [-0.1355481594800949], bias=[1.0], eps=1e-6)
+    computed = [2.7212287022848614e-05]
+    sharper = replace(case)
+    sharper.__dict__["truths"] = compute_truth(case.operator, case.inputs, BEST)  # 0.593348
+    assert reasons(sharper, computed, max_ulp=0.59333) == [BUDGET]
+    assert reasons(case, computed, max_ulp=0.59333) == [Reason.UNDECIDED]
+    for either in (case, sharper):
+        assert reasons(either, computed, max_ulp=0.5931) == [BUDGET]
+        assert reasons(either, computed, max_ulp=0.5936) == [WITHIN]
 
 
 def test_a_budget_for_another_format_changes_nothing():

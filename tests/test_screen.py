@@ -25,7 +25,7 @@ from properties import screen
 from properties.battery import regimes_for
 from properties.case import Case, explicit_case
 from properties.oracle_check import Verdict, verdict
-from properties.screen import Screened, screened
+from properties.screen import Screened, allowed, screened
 from reports.evidence import Evidence
 from reports.measurement import Measurement, collect, partials
 from test_oracles_inputs import ALONE as OPERATORS
@@ -211,6 +211,58 @@ def test_what_the_device_does_not_take_is_the_hosts():
     assert screened(made("softmax", softmax), SOME, Run(reason=Reason.RAISED, detail="no"), of_rows(SOME)) is None
     nothing_right = Run(outputs=(np.full(SOME.inputs.x.shape, 7, np.float32),))
     assert screened(made("softmax", softmax), SOME, nothing_right, of_rows(SOME)) is None
+
+
+@pytest.mark.usefixtures("there")
+def test_findings_are_those_of_all_rows():
+    def wrong_once(x: np.ndarray) -> np.ndarray:
+        y = softmax(x)
+        y[4, 7] = 0
+        return y
+
+    helped, *_ = one(wrong_once)
+    (finding,) = helped.findings()
+    assert "element [4, 7]" in finding.story
+
+
+@pytest.fixture
+def _trying_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "_given_up", [])
+
+
+@pytest.mark.usefixtures("there", "_trying_again")
+def test_a_gpu_that_fails_leaves_all_to_the_host(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        calls.append(1)
+        raise MemoryError("out of memory")
+
+    calls: list[int] = []
+    monkeypatch.setattr(screen, "certify", fail)
+    implementation = made("softmax", softmax)
+    run = call(implementation, SOME.inputs)
+    with pytest.warns(RuntimeWarning, match="no rows are settled on the GPU any more: MemoryError: out of memory"):
+        assert screened(implementation, SOME, run, of_rows(SOME)) is None
+    assert screened(implementation, SOME, run, of_rows(SOME)) is None
+    assert len(calls) == 1  # it is not asked again
+
+
+@pytest.mark.usefixtures("there")
+def test_a_device_that_the_judge_contradicts_settles_nothing(monkeypatch: pytest.MonkeyPatch):
+    """It calls a row within what is allowed that is not: the row of its largest error is the judge's too."""
+
+    def sloppy(*given: Any) -> tuple[Any, ...]:
+        bound, half, tolerated, unjudged = allowed(*given)
+        return bound * 1e9, half, tolerated * 1e9, unjudged
+
+    monkeypatch.setattr(screen, "allowed", sloppy)
+    implementation = made("softmax", lambda x: softmax(x) * np.float32(1.001))
+    assert screened(implementation, SOME, call(implementation, SOME.inputs), of_rows(SOME)) is None
+
+
+def test_sums_of_large_errors_do_not_overflow():
+    settled = np.zeros(2**17, STATISTICS)
+    settled["units"], settled["granted"], settled["compared"] = 2**47, 1, 1
+    assert screen.counts(Case("sum", "float32", "standard_normal", rows=1, n=1), settled, {}).error_sum == 2**64
 
 
 @pytest.mark.usefixtures("there")

@@ -35,8 +35,8 @@ STATISTICS = [
     ("unit", "i4"), ("compared", "i4"), ("worst", "i4"), ("misrounded", "i4"), ("misrounded_high", "i4"),
     ("special", "i4"), ("open", "i4"), ("unsettled", "i4"),
 ]  # fmt: skip
-# The histogram reaches from 2**-43 to 2**26 ULP; larger and smaller errors are not settled. Its first bin counts zeros.
-LOWEST, HIGHEST = -42, 26
+# The histogram reaches from 2**-43 to 2**25 ULP; larger and smaller errors are not settled. Its first bin counts zeros.
+LOWEST, HIGHEST = -42, 25
 
 # What a result is allowed, given its inputs and the exact outputs: the bound, half an ulp of storage, all together, and
 # whether its row is not to be judged (properties.screen).

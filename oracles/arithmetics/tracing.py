@@ -125,10 +125,10 @@ _FUNCTIONS: dict[Callable[..., Any], str] = {
     np.expm1: "expm1({0})",
     np.log: "log({0})",
     np.log1p: "log1p({0})",
-    np.log2: "log2({0})",
+    np.log2: "log2_of({0})",
     np.sqrt: "sqrt({0})",
     np.ceil: "ceil({0})",
-    np.ldexp: "{0} * power_of_two(int({1}))",
+    np.ldexp: "{0} * power_of_two(max(int({1}), -1022))",
     np.greater: "{0} > {1}",
     np.less: "{0} < {1}",
     np.equal: "{0} == {1}",
@@ -190,7 +190,9 @@ class Plain(Node, NDArrayOperatorsMixin):
         raise TypeError(f"the truth of a traced value decides what is computed: {self.text}")
 
     def astype(self, dtype: Any) -> "Plain":
-        """float64 holds all of the formats that are traced."""
+        """float64 holds all of the formats that are traced. Raises ``TypeError`` for anything narrower."""
+        if np.dtype(dtype) != self.dtype:
+            raise TypeError(f"a traced value as {np.dtype(dtype)}: expected float64")
         return self
 
     def __getitem__(self, where: Any) -> "Plain":
@@ -207,18 +209,20 @@ class Plain(Node, NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, function: Any, method: str, *arguments: Any, out: Any = None, **how: Any) -> Any:
         """A result in place, of ``|=``, is a new value."""
-        if method != "__call__" or how:
-            return NotImplemented
-        return self._apply(function, arguments)
+        in_place = out is None or out == (arguments[0],)
+        return self._apply(function, arguments) if method == "__call__" and in_place and not how else NotImplemented
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, how: Any) -> Any:
-        return NotImplemented if how else self._apply(function, arguments)
+        indices = function is np.where and len(arguments) == 1
+        return NotImplemented if how or indices else self._apply(function, arguments)
 
     def _apply(self, function: Any, arguments: Any) -> Any:
         if function is np.frexp:  # its mantissa is nowhere asked for; its exponent is a double too
             return None, self._call("exponent_of({0})", arguments)
         if function is np.power:
             base, power = arguments
+            if power not in (1, 2, 3):
+                raise TypeError(f"a traced value to the power of {power}: expected 1, 2 or 3")
             return base if power == 1 else base * base ** (power - 1)
         if function is np.true_divide and not self.trace.node(arguments[1]).varies:  # once for the row
             return arguments[0] * self._call("1.0 / {0}", arguments[1:])
@@ -228,15 +232,21 @@ class Plain(Node, NDArrayOperatorsMixin):
         nodes = tuple(self.trace.node(a) for a in arguments)
         return Plain(f"({code})", nodes, varies=any(a.varies for a in nodes), trace=self.trace)
 
-    def reduce(self, kind: str, first: str, *others: "Plain") -> "Plain":
-        """Over the row; what is the same for every element counts as often as there are elements."""
+    def reduce(self, kind: str, first: str, axis: int, *others: "Plain") -> "Plain":
+        """Over the row.
+
+        Raises:
+            TypeError: another axis, or a value that is one for the row already.
+        """
+        if axis != -1 or not self.varies:
+            raise TypeError(f"{kind} of a traced value over axis {axis}: expected the row's elements, over axis -1")
         return Plain(first, (self, *others), reduction=kind, trace=self.trace)
 
     def sum(self, axis: int, keepdims: bool = False) -> "Plain":
-        return self.reduce("sum", "0.0")
+        return self.reduce("sum", "0.0", axis)
 
     def max(self, axis: int, keepdims: bool = False, initial: float = -np.inf) -> Any:
-        return self._apply(np.maximum, (self.reduce("max", "-INFINITY"), initial))
+        return self._apply(np.maximum, (self.reduce("max", "-INFINITY", axis), initial))
 
     def min(self, axis: int, keepdims: bool = False, initial: float = np.inf) -> Any:
         return -(-self).max(axis, keepdims, -initial)
@@ -249,4 +259,4 @@ class Plain(Node, NDArrayOperatorsMixin):
 
     def rescaled(self, s: "Plain") -> "Plain":
         """Weights ``s`` by how often a running maximum of this grows after them (oracles/logsumexp.py, both ways)."""
-        return self.reduce("rescaled", "0.0", s)
+        return self.reduce("rescaled", "0.0", -1, s)

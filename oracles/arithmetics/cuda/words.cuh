@@ -116,3 +116,8 @@ __device__ inline double larger(double a, double b) { return a != a || a >= b ? 
 __device__ inline double exponent_of(double v) {
   return int(__double_as_longlong(v) >> 52 & 0x7ff) - 1022;
 }
+// NVIDIA's is good to an ulp, and a power of two has to be exact: bounds have ceil(log2).
+__device__ inline double log2_of(double v) {
+  const bool exactly = !(__double_as_longlong(v) & 0xfffffffffffffll);
+  return exactly && v > 0 ? exponent_of(v) - 1 : log2(v);
+}
