@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import re
 import shutil
 import subprocess
 import tempfile
@@ -44,7 +45,8 @@ def compiled_for_host(source: str, *options: str) -> ctypes.CDLL:
         pytest.skip("g++ is not installed, and device code is audited through it where there is no GPU")
     folder = Path(tempfile.mkdtemp())
     (folder / "source.cpp").write_text(source)
-    told = ["-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", *options]
+    apart = ["-fno-gnu-unique", "-Wl,-Bsymbolic"]  # or libraries would share what is shared memory on a device
+    told = ["-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", *apart, *options]
     command = [compiler, *told, str(folder / "source.cpp"), "-o", str(folder / "library.so")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -63,6 +65,35 @@ class Host:
         for row in range(rows):
             self.library.block(ctypes.c_longlong(row))
             getattr(self.library, name)(*(_native(a) for a in arguments))
+
+
+class Threads(Host):
+    """Runs the one kernel of a source on this processor, a block of 64 threads a row."""
+
+    def __init__(self, source: str, defines: tuple[str, ...] = (), headers: Path = SOURCES) -> None:
+        name, parameters = re.search(r"(\w+)\(([^)]*)\) {$", source, re.MULTILINE).groups()
+        names = ", ".join(p.split()[-1].lstrip("*") for p in parameters.split(","))
+        words = ("-include", str(Path(__file__).parent / "threads.h"), "-include", str(SOURCES / "host.h"), "-pthread")
+        source += START.format(name=name, parameters=parameters, names=names)
+        self.library = compiled_for_host(source, *words, f"-I{headers}", *defines)
+
+    def launch(self, name: str, rows: int, *arguments: Any) -> None:
+        super().launch("start", rows, *arguments)
+
+
+START = """
+#include <thread>
+#include <vector>
+extern "C" void start({parameters}) {{
+  std::vector<std::thread> threads;
+  for (int k = 0; k < BLOCK; ++k)
+    threads.emplace_back([=] {{
+      threadIdx.x = k;
+      {name}({names});
+    }});
+  for (auto &thread : threads) thread.join();
+}}
+"""
 
 
 def _native(argument: Any) -> Any:

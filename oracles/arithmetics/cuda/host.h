@@ -1,4 +1,5 @@
-// The device's words for a C++ compiler: a block of one thread, and bounds by the next float outward. For the audit.
+// The device's words for a C++ compiler, with bounds by the next float outward; for the audit. A block has one thread,
+// unless who includes this brings a BLOCK and what its threads say to each other.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -7,8 +8,10 @@
 #define __global__
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
-#define BLOCK 1
 #define __launch_bounds__(threads, blocks)
+
+#ifndef BLOCK
+#define BLOCK 1
 #define WARP 1
 
 struct Index {
@@ -23,8 +26,9 @@ static inline double __shfl_up_sync(unsigned, double v, int) { return v; }
 static inline double __shfl_sync(unsigned, double v, int) { return v; }
 static inline bool __any_sync(unsigned, bool of_one) { return of_one; }
 static inline unsigned __ballot_sync(unsigned, bool of_one) { return of_one; }
-static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+#endif
 
+static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 static inline double above(double v) { return std::nextafter(v, INFINITY); }
 static inline double below(double v) { return std::nextafter(v, -INFINITY); }
 static inline double __dadd_rn(double a, double b) { return a + b; }

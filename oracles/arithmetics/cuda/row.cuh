@@ -52,7 +52,7 @@ struct Weighted {
 };
 
 // sum_j s_j #(strict running maxima after j), the row read from one end; the first element is none. Each warp reads a
-// stretch of the row, its lanes neighbours; a new maximum is rare.
+// stretch of the row, its lanes neighbours. A new maximum is rare, and what comes after the last one counts nothing.
 template <class At>
 __device__ double rescaled_from(int n, bool last_first, const At &at) {
   __shared__ double tops[BLOCK / WARP];
@@ -66,12 +66,15 @@ __device__ double rescaled_from(int n, bool last_first, const At &at) {
   for (int apart = WARP / 2; apart > 0; apart /= 2) top = fmax(top, __shfl_xor_sync(ALL_LANES, top, apart));
   if (lane == 0) tops[warp] = top;
   __syncthreads();
-  double running = -INFINITY;
-  for (int k = 0; k < warp; ++k) running = fmax(running, tops[k]);
+  double running = -INFINITY, last = -INFINITY;
+  for (int k = 0; k < BLOCK / WARP; ++k) {
+    if (k < warp) running = fmax(running, tops[k]);
+    last = fmax(last, tops[k]);
+  }
 
   int seen = 0;  // maxima in this warp's stretch
   double weight = 0, before = 0;
-  for (int base = start; base < stop; base += WARP) {
+  for (int base = start; base < stop && running < last; base += WARP) {
     const int i = base + lane;
     const Weighted w = i < stop ? element(i) : Weighted{-INFINITY, 0};
     int upto = seen;
