@@ -120,9 +120,9 @@ __device__ inline unsigned long long given_up_by_cache() {
 template <Reading READING>
 __device__ void load_sixteen(uint4 &into, const Storage *from, bool there) {
 #define LOAD(how, hint, ...)                                                                                          \
-  asm how("{ .reg .pred there; setp.ne.u32 there, %5, 0; @there ld.global" hint " }"                             \
-               : "+r"(into.x), "+r"(into.y), "+r"(into.z), "+r"(into.w)                                               \
-               : "l"(from), "r"(unsigned(there)), ##__VA_ARGS__)
+  asm how("{ .reg .pred there; setp.ne.u32 there, %5, 0; @there ld.global" hint " }"                                  \
+          : "+r"(into.x), "+r"(into.y), "+r"(into.z), "+r"(into.w)                                                    \
+          : "l"(from), "r"(unsigned(there)), ##__VA_ARGS__)
   if constexpr (READING == Reading::ONLY) {
     LOAD(volatile, ".v4.u32 {%0, %1, %2, %3}, [%4];");
   } else if constexpr (READING == Reading::FIRST) {
