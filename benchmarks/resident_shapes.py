@@ -10,21 +10,18 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 
-from kernel_bandwidth import DTYPES, Call, Work, check, seconds, work
+from kernel_bandwidth import DTYPES, Call, check, seconds, work
 
 from gpu_impls.backends import TORCH as torch
-from gpu_impls.cuda.layer_norm import accurate
 from gpu_impls.cuda.resident import SHAPES, Shape, shape_for
-from gpu_impls.cuda.rms_norm import one_read as rms_norm_one_read
-from gpu_impls.cuda.softmax import one_read as softmax_one_read
 from gpu_impls.libraries import absent
 
 LENGTHS = (4096, 8192)
-# Operator: its kernel, and the file and name it has.
+# The file and the name of each operator's kernel.
 KERNELS = {
-    "softmax": (softmax_one_read, "softmax_one_read", "one_read"),
-    "rms_norm": (rms_norm_one_read, "rms_norm_one_read", "one_read"),
-    "layer_norm": (accurate, "layer_norm_accurate", "in_double"),
+    "softmax": ("softmax_one_read", "one_read"),
+    "rms_norm": ("rms_norm_one_read", "one_read"),
+    "layer_norm": ("layer_norm_accurate", "in_double"),
 }
 
 
@@ -39,24 +36,24 @@ def candidates(itemsize: int, can_read_again: bool) -> list[Shape]:
     return shapes
 
 
-def in_shape(todo: Work, shape: Shape) -> object:
+def in_shape(ours: Call, key: tuple[str, int], shape: Shape) -> object:
     """The kernel's result, with that shape alone to choose from."""
-    kernel, file, _ = KERNELS[todo.op]
-    key = file, int(todo.x.element_size())
     before = SHAPES[key]
     SHAPES[key] = (shape,)
     try:
-        return kernel(todo.x, **todo.parameters, out=todo.y)
+        return ours()
     finally:
         SHAPES[key] = before
 
 
 def measured(op: str, dtype: str, n: int, rounds: int) -> Iterator[str]:
     """One row of the table for every shape, the fastest first."""
-    todo, (_, file, name) = work(op, dtype, n), KERNELS[op]
-    itemsize = int(todo.x.element_size())
+    todo, (file, name) = work(op, dtype, n), KERNELS[op]
+    itemsize, ours = int(todo.x.element_size()), todo.contenders(compiled=False)["ours"]
     shapes = dict.fromkeys([shape_for(file, name, itemsize, n), *candidates(itemsize, op != "softmax")])
-    calls: dict[str, Call] = {str(k): partial(in_shape, todo, shape) for k, shape in enumerate(shapes)}
+    calls: dict[str, Call] = {
+        str(k): partial(in_shape, ours, (file, itemsize), shape) for k, shape in enumerate(shapes)
+    }
     check(todo, calls)
     found = seconds({"copy": todo.copy, **calls}, rounds)
     for k, shape in sorted(enumerate(shapes), key=lambda pair: found[str(pair[0])]):

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,8 +16,9 @@ import numpy as np
 import pytest
 
 from oracles.arithmetics import double_word
-from oracles.arithmetics.fused import BLOCK, SOURCES, flags
+from oracles.arithmetics.fused import BLOCK, SOURCES, STATISTICS, Kernel, bins, defines, flags
 from oracles.device import module
+from oracles.formats import Format
 
 NOTHING = double_word.NOTHING
 OPERATIONS = ("add", "subtract", "multiply", "divide", "square_root", "exponential", "log_of", "log1p_of")
@@ -120,6 +122,22 @@ class Device:
         for here, native in zip(arguments, there, strict=True):
             if isinstance(here, np.ndarray) and here.flags.writeable:
                 here.view(np.uint8).ravel()[:] = native.get()
+
+
+@functools.cache
+def compiled(runner: type, source: str, fmt: Format, headers: Path) -> Any:
+    return runner(source, defines(fmt), headers)
+
+
+def statistics_of(
+    kernel: Kernel, x: Any, stored: Any, others: Mapping[str, Any], runner: type = Host, headers: Path = SOURCES
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a generated kernel says of each row, and its histogram."""
+    out, histogram = np.zeros(len(x), STATISTICS), np.zeros(len(bins()), np.uint32)
+    given = [np.ascontiguousarray(a) for a in (x, stored, *(others[name] for name in kernel.names))]
+    launch = compiled(runner, kernel.source, kernel.fmt, headers).launch
+    launch("statistics", len(x), *given, *kernel.numbers, kernel.n, out, histogram)
+    return out, histogram
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from audit import AUDITS, primitive
-from device_words import KERNELS, Device, Host, Threads, audited
+from device_words import KERNELS, Device, Host, Threads, audited, statistics_of
 
 from gpu_impls.contract import Contract, contract
-from oracles.arithmetics.fused import SOURCES, STATISTICS, bins, defines, flags, generate
+from oracles.arithmetics.fused import SOURCES, bins, defines, flags, generate
 from oracles.catalogue import operator_named
 from oracles.formats import FORMATS, Format
 from oracles.ulp import UNIT_BITS, errors_in_ulps
@@ -108,24 +108,16 @@ def stored_results(case: Case) -> np.ndarray:
     return case.fmt.from_bits(moved.astype(case.fmt.bits_dtype))
 
 
-@functools.cache
-def compiled(runner: type, source: str, fmt: Format, headers: Path) -> Any:
-    return runner(source, defines(fmt), headers)
-
-
 def launched(
     case: Case, stored: np.ndarray, runner: type, headers: Path = SOURCES, claims: Contract | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the generated kernel says of each row, and its histogram."""
-    arrays, fmt, claims = case.inputs.arrays, case.fmt, claims or contract((case.dtype,))
+    arrays, claims = case.inputs.arrays, claims or contract((case.dtype,))
     names = tuple(name for name in ("weight", "bias") if name in arrays)
     parameters, claim = case.inputs.parameters, claims.max_ulp.get(case.dtype, 0.0)
-    made = generate(case.operator, fmt, case.n, parameters, names, partial(allowed, case.operator, claims), claim)
-    given = [np.ascontiguousarray(a) for a in (arrays["x"], stored, *(arrays[name] for name in names))]
-    out, histogram = np.zeros(case.rows, dtype=STATISTICS), np.zeros(len(bins()), np.uint32)
-    launch = compiled(runner, made.source, fmt, headers).launch
-    launch("statistics", case.rows, *given, *made.numbers, case.n, out, histogram)
-    return out, histogram
+    allowance = partial(allowed, case.operator, claims)
+    kernel = generate(case.operator, case.fmt, case.n, parameters, names, allowance, claim)
+    return statistics_of(kernel, case.inputs.x, stored, arrays, runner, headers)
 
 
 def statistics(case: Case, stored: np.ndarray, runner: type, headers: Path = SOURCES) -> np.ndarray:

@@ -3,7 +3,6 @@
 Without a GPU the kernels run on this processor (tests/device_words.py); the device's own tests are marked so.
 """
 
-import functools
 from collections.abc import Iterator
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -11,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_words import Host
+from device_words import statistics_of
 
 from faulty import made, softmax
 from gpu_impls.call import Run, call
 from gpu_impls.libraries import absent
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation, implementations
-from oracles.arithmetics.fused import GROUND, NAME, STATISTICS, Kernel, bins, defines
-from oracles.formats import FORMATS
+from oracles.arithmetics.fused import GROUND, NAME, STATISTICS, Kernel
 from oracles.truth import RowTruths
 from properties import screen
 from properties.battery import regimes_for
@@ -40,17 +38,9 @@ class Got(np.ndarray):
         return self.view(np.ndarray)
 
 
-@functools.cache
-def compiled(source: str, dtype: str) -> Host:
-    return Host(source, defines(FORMATS[dtype]))
-
-
 def certify_here(kernel: Kernel, x: Any, stored: Any, **others: Any) -> tuple[Got, Got]:
     """:func:`oracles.arithmetics.fused.certify` on this processor."""
-    out, histogram = np.zeros(len(x), STATISTICS), np.zeros(len(bins()), np.uint32)
-    given = [np.ascontiguousarray(a) for a in (x, stored, *(others[name] for name in kernel.names))]
-    host = compiled(kernel.source, kernel.fmt.name)
-    host.launch("statistics", len(x), *given, *kernel.numbers, kernel.n, out, histogram)
+    out, histogram = statistics_of(kernel, x, stored, others)
     return out.view(np.uint8).view(Got), histogram.view(Got)
 
 
@@ -132,6 +122,12 @@ def test_a_measurement_is_the_same_with_a_gpu_and_without(op: str, dtype: str):
 SOME = Case("softmax", "float32", "standard_normal", rows=9, n=33)
 
 
+def wrong_once(x: np.ndarray) -> np.ndarray:
+    y = softmax(x)
+    y[4, 7] = 0
+    return y
+
+
 def one(function: Any, case: Case = SOME) -> tuple[Screened, Measurement, Measurement]:
     ((helped, here, host),) = both(made(case.op, function), case)
     return helped, here, host
@@ -147,11 +143,6 @@ def test_what_a_measurement_stands_on_is_told():
 
 @pytest.mark.usefixtures("there")
 def test_a_row_with_a_failure_is_left_for_the_host_and_its_story_is_told():
-    def wrong_once(x: np.ndarray) -> np.ndarray:
-        y = softmax(x)
-        y[4, 7] = 0
-        return y
-
     helped, here, host = one(wrong_once)
     assert 4 in helped.left
     assert len(helped.left) < 5
@@ -215,11 +206,6 @@ def test_what_the_device_does_not_take_is_the_hosts():
 
 @pytest.mark.usefixtures("there")
 def test_findings_are_those_of_all_rows():
-    def wrong_once(x: np.ndarray) -> np.ndarray:
-        y = softmax(x)
-        y[4, 7] = 0
-        return y
-
     helped, *_ = one(wrong_once)
     (finding,) = helped.findings()
     assert "element [4, 7]" in finding.story

@@ -88,39 +88,38 @@ class Writer:
 
     def reduce(self, nodes: list[Node], values: list[Node], then: list[str]) -> None:
         """Reductions in one loop, with what else is to be done in it; those in the row's order apart."""
+        totals = {node.text: f"r{len(self.names) + k}" for k, node in enumerate(nodes)}
         merged = [node for node in nodes if node.reduction in _MERGED]
-        apart = [node for node in nodes if node.reduction not in _MERGED]
-        totals = [f"r{len(self.names) + k}" for k in range(len(nodes))]
-        pairs = list(zip(totals, merged, strict=False))
-        self.lines += [f"  {node.type} {total} = {node.code};" for total, node in pairs]
-        there = len(values)
-        merges = [
-            f"{total} = {_MERGED[node.reduction]}({total}, {{{there + k}}});" for k, (total, node) in enumerate(pairs)
-        ]
+        merges = []
+        for k, node in enumerate(merged, start=len(values)):
+            total = totals[node.text]
+            self.lines.append(f"  {node.type} {total} = {node.code};")
+            merges.append(f"{total} = {_MERGED[node.reduction]}({total}, {{{k}}});")
         self.loop([*values, *(node.arguments[0] for node in merged)], [*then, *merges])
-        for total, node in pairs:
-            self.lines.append(f"  {total} = {node.reduction}_over_block({total});")
-            self.names[node.text] = total
-        for total, node in zip(totals[len(merged) :], apart, strict=True):
-            opening = f"  const {node.type} {total} = {node.reduction}_over_row(n, [&](int i) {{"
-            self.body(opening, list(node.arguments), ["return Weighted{{{0}, {1}}};"], "  });")
-            self.names[node.text] = total
+        for node in nodes:
+            total = totals[node.text]
+            if node.reduction in _MERGED:
+                self.lines.append(f"  {total} = {node.reduction}_over_block({total});")
+            else:
+                opening = f"  const {node.type} {total} = {node.reduction}_over_row(n, [&](int i) {{"
+                self.body(opening, list(node.arguments), ["return Weighted{{{0}, {1}}};"], "  });")
+        self.names |= totals
 
 
 def reductions(outputs: tuple[Node, ...]) -> dict[int, list[Node]]:
     """All reductions that the outputs need, by stage."""
-    found: dict[str, Node] = {}
+    seen: dict[str, Node] = {}  # arguments come before what is computed from them
 
     def visit(node: Node) -> None:
-        for argument in node.arguments:
-            visit(argument)
-        if node.reduction:
-            found.setdefault(node.text, node)
+        if node.text not in seen:
+            for argument in node.arguments:
+                visit(argument)
+            seen[node.text] = node
 
     for output in outputs:
         visit(output)
-    stages = sorted({node.stage for node in found.values()})
-    return {stage: [node for node in found.values() if node.stage == stage] for stage in stages}
+    found = [node for node in seen.values() if node.reduction]
+    return {stage: [node for node in found if node.stage == stage] for stage in sorted({node.stage for node in found})}
 
 
 @dataclass(frozen=True)
