@@ -6,17 +6,12 @@ In 16 bits kernels disagree on which s the norm sees: the sum as it was computed
 import numpy as np
 
 from gpu_impls import implementation
-from gpu_impls.numpy.affine import scale_and_shift
 from gpu_impls.numpy.precision import ALL_FORMATS, load, store
-from gpu_impls.numpy.rms_norm import DOMAIN, SOURCE, mean_square
+from gpu_impls.numpy.rms_norm import DOMAIN, SOURCE, normalised
 
 Pair = tuple[np.ndarray, np.ndarray]
 # The sum is exact, or its own rounding, in these.
 NARROW = ("float16", "bfloat16")
-
-
-def normalised(values: np.ndarray, weight: np.ndarray | None, eps: float) -> np.ndarray:
-    return scale_and_shift(values * (1 / np.sqrt(mean_square(values) + values.dtype.type(eps))), weight, None)
 
 
 @implementation("fused_add_rms_norm", dtypes=ALL_FORMATS, domain=DOMAIN, summation="tree", source=SOURCE)
@@ -30,7 +25,7 @@ def unrounded(
     """The norm sees the sum before it is rounded to storage. Can write into ``out``, two arrays."""
     s = load(x) + load(residual)
     y, updated = out or (None, None)
-    return store(normalised(s, weight, eps), like=x, out=y), store(s, like=x, out=updated)
+    return store(normalised(s, weight, None, eps), like=x, out=y), store(s, like=x, out=updated)
 
 
 @implementation(
@@ -39,7 +34,7 @@ def unrounded(
 def rounded(x: np.ndarray, residual: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6) -> Pair:
     """The norm sees the sum as it was stored."""
     updated = store(load(x) + load(residual), like=x)
-    return store(normalised(load(updated), weight, eps), like=x), updated
+    return store(normalised(load(updated), weight, None, eps), like=x), updated
 
 
 @implementation(

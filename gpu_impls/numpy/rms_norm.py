@@ -21,6 +21,12 @@ def mean_square(values: np.ndarray) -> np.ndarray:
     return (pairwise_sum(values * values) / values.shape[-1])[:, None]
 
 
+def normalised(values: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float) -> np.ndarray:
+    """The formula as it stands, in the precision of ``values``."""
+    reciprocal = 1 / np.sqrt(mean_square(values) + values.dtype.type(eps))
+    return scale_and_shift(values * reciprocal, weight, bias)
+
+
 @implementation("rms_norm", dtypes=ALL_FORMATS, domain=DOMAIN, summation="tree", source=SOURCE)
 def plain(
     x: np.ndarray,
@@ -30,9 +36,7 @@ def plain(
     out: np.ndarray | None = None,
 ) -> np.ndarray:
     """The formula as it stands. Can write into ``out``."""
-    values = load(x)
-    reciprocal = 1 / np.sqrt(mean_square(values) + values.dtype.type(eps))
-    return store(scale_and_shift(values * reciprocal, weight, bias), like=x, out=out)
+    return store(normalised(load(x), weight, bias, eps), like=x, out=out)
 
 
 def split(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
