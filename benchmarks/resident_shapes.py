@@ -13,6 +13,7 @@ from functools import partial
 from kernel_bandwidth import DTYPES, Call, check, seconds, work
 
 from gpu_impls.backends import TORCH as torch
+from gpu_impls.cuda.launch import LONGEST
 from gpu_impls.cuda.resident import SHAPES, Shape, shape_for
 from gpu_impls.libraries import absent
 
@@ -25,13 +26,12 @@ KERNELS = {
 }
 
 
-def candidates(itemsize: int, can_read_again: bool) -> list[Shape]:
-    """What a row takes of a thread's registers leaves at least 16 for the rest, and 24 if it stays there."""
+def candidates(itemsize: int) -> list[Shape]:
+    """What a row takes of a thread's registers leaves at least 8 for the rest, and 24 if it stays there."""
     shapes = []
     for words in (8, 16, 32):
         elements = words * 4 // itemsize
-        if can_read_again:
-            shapes += [Shape(elements, r, again=True) for r in (32, 40, 48, 64) if words + 16 <= r <= words + 40]
+        shapes += [Shape(elements, r, again=True) for r in (32, 40, 48, 64) if words + 8 <= r <= words + 40]
         shapes += [Shape(elements, r) for r in (32, 40, 48, 64, 80) if words + 24 <= r <= words + 48]
     return shapes
 
@@ -50,7 +50,8 @@ def measured(op: str, dtype: str, n: int, rounds: int) -> Iterator[str]:
     """One row of the table for every shape, the fastest first."""
     todo, (file, name) = work(op, dtype, n), KERNELS[op]
     itemsize, ours = int(todo.x.element_size()), todo.contenders(compiled=False)["ours"]
-    shapes = dict.fromkeys([shape_for(file, name, itemsize, n), *candidates(itemsize, op != "softmax")])
+    ours_now = shape_for(file, name, itemsize, n)._replace(longest=LONGEST)
+    shapes = dict.fromkeys([ours_now, *candidates(itemsize)])
     calls: dict[str, Call] = {
         str(k): partial(in_shape, ours, (file, itemsize), shape) for k, shape in enumerate(shapes)
     }

@@ -38,6 +38,14 @@ extern "C" __global__ void no_barrier(const float *x, float *out, int n) {
   }
 }
 
+extern "C" __global__ void barrier_in_a_branch(const float *x, float *out, int n) {
+  float total = 0.0f;
+  for (int i = 0; i < n; ++i) total += x[blockIdx.x * n + i];
+  if (threadIdx.x < 40) __syncthreads();
+  __syncwarp();
+  if (threadIdx.x == 0) out[blockIdx.x] = total;
+}
+
 extern "C" __global__ void never_ends(const float *x, float *out, int n) {
   while (*reinterpret_cast<volatile float *>(out) == *reinterpret_cast<volatile float *>(out)) {
   }
@@ -73,6 +81,12 @@ def adds_to_what_was_there(x):
 def no_barrier(x):
     """racecheck."""
     return launched("no_barrier", x, 64)
+
+
+@on_gpu()
+def barrier_in_a_branch(x):
+    """synccheck."""
+    return launched("barrier_in_a_branch", x, 64)
 
 
 @on_gpu()

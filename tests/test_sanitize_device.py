@@ -31,6 +31,7 @@ def reasons(implementation: Implementation, tool: Tool, deadline: float = 60) ->
     [
         ("reads_past_its_end", Tool.MEMCHECK),
         ("no_barrier", Tool.RACECHECK),
+        ("barrier_in_a_branch", Tool.SYNCCHECK),
         ("adds_to_what_was_there", Tool.INITCHECK),
     ],
 )

@@ -47,13 +47,6 @@ struct Arguments {
   int n;
 };
 
-// What one warp computes of a row: for x - mean as (n (x - p) - S) / n, or with the mean in two floats.
-template <class Wide>
-struct Found {
-  Wide sum, scale;
-  float mean, rest, rstd;
-};
-
 // ROUND_MEAN: a fault, see below.
 template <class Wide, bool ROUND_MEAN = false>
 __device__ void layer_norm(const Arguments &a) {
@@ -61,47 +54,34 @@ __device__ void layer_norm(const Arguments &a) {
   constexpr bool IN_FLOAT = sizeof(Storage) == 2 || ROUND_MEAN;
   const Storage first = a.row.x[0];  // beyond the row stands the pivot, which adds nothing
   const Wide pivot = widen(first), n = float(a.n), one = 1.0f;
-  Tile tile;
+  Tile tile = {a.row, a.n, first};
   Columns columns = {a.affine, a.n};
   Sums<Wide> sums = AboutPivot<Wide>::identity();
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    tile.load<TWICE ? Reading::FIRST : Reading::ONLY>(a.row, t, a.n, first);
+    tile.load(t);
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item)
 #pragma unroll
       for (int k = 0; k < VECTOR; ++k) sums = AboutPivot<Wide>::extend(sums, Wide(tile.at(item, k)) - pivot);
   }
   tile.rederive();
-  const auto statistics = [&](Sums<Wide> total) {
-    const Wide inverse = one / n, apart = total.values * inverse, mean = pivot + apart;
-    const Wide rstd = reciprocal_root(total.squares * inverse - apart * apart + Wide(a.eps));
-    if (threadIdx.x == 0 && a.means != nullptr) a.means[blockIdx.x] = narrowed(mean);
-    if (threadIdx.x == 0 && a.rstds != nullptr) a.rstds[blockIdx.x] = narrowed(rstd);
-    const float near = narrowed(mean), rest = ROUND_MEAN ? 0.0f : narrowed(mean - Wide(near));
-    return Found<Wide>{total.values, rstd * inverse, near, rest, narrowed(rstd)};
-  };
-  const BlockReduction<AboutPivot<Wide>> total(sums);
-  if (TILES == 1) columns.begin(tile);
-  Found<Wide> found;
-  if constexpr (AGAIN) {
-    found = computed_by_one_warp(total, statistics);
-    if (TILES == 1) tile.load<Reading::LAST>(a.row, 0, a.n, first);
-  } else {
-    found = statistics(total.result());
-  }
+  const BlockReduction<AboutPivot<Wide>> reduction(sums);
+  if (TILES == 1) columns.begin(tile, 0);
+  const Sums<Wide> total = reduction.result();
+  const Wide inverse = one / n, apart = total.values * inverse, mean = pivot + apart;
+  const Wide rstd = reciprocal_root(total.squares * inverse - apart * apart + Wide(a.eps)), scale = rstd * inverse;
+  if (threadIdx.x == 0 && a.means != nullptr) a.means[blockIdx.x] = narrowed(mean);
+  if (threadIdx.x == 0 && a.rstds != nullptr) a.rstds[blockIdx.x] = narrowed(rstd);
+  const float near = narrowed(mean), rest = ROUND_MEAN ? 0.0f : narrowed(mean - Wide(near)), narrow_rstd = narrowed(rstd);
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    if (TILES > 1) {
-      tile.load<Reading::LAST>(a.row, t, a.n, first);
-      columns.begin(tile);
-    }
+    if (TILES > 1) columns.begin(tile, t);
     if constexpr (IN_FLOAT) {
-      columns.write<float>(tile, a.y, a.stride, [&](float x) { return ((x - found.mean) - found.rest) * found.rstd; });
+      columns.write<float>(tile, a.y, a.stride, [&](float x) { return ((x - near) - rest) * narrow_rstd; });
     } else {
-      columns.write<Wide>(tile, a.y, a.stride, [&](float x) {
-        return product_less(n, Wide(x) - pivot, found.sum) * found.scale;
-      });
+      columns.write<Wide>(tile, a.y, a.stride,
+                          [&](float x) { return product_less(n, Wide(x) - pivot, total.values) * scale; });
     }
   }
 }

@@ -1,11 +1,11 @@
 // A row that stays in registers: read once, 16 bytes a thread at a time, computed on, written once.
 //
 // On the compiler's command line: BLOCK threads hold ITEMS vectors each, together a tile; a row is TILES tiles, and is
-// read twice where that is more than one. AGAIN: a row of one tile is too, the second time from the caches, so that its
-// registers are free in between and more rows are on their way. BLOCKS blocks shall fit on a multiprocessor, which limits
+// read twice where that is more than one. AGAIN: a row of one tile is too, the second time from the caches, so that few
+// registers do and more rows are on their way. BLOCKS blocks shall fit on a multiprocessor, which limits
 // registers. WHOLE: rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple
 // of a vector. Without it elements are read and written one by one, in the same places: the bits of a result do not
-// depend on the layout. WEIGHT, BIAS: a norm has them. gpu_impls/cuda/resident.py chooses.
+// depend on the layout. FULL: tiles end where rows do. WEIGHT, BIAS: a norm has them. gpu_impls/cuda/resident.py chooses.
 #pragma once
 #include "affine.cuh"
 #include "row.cuh"
@@ -30,6 +30,9 @@
 #ifndef WHOLE
 #define WHOLE 1
 #endif
+#ifndef FULL
+#define FULL 0
+#endif
 #ifndef WEIGHT
 #define WEIGHT 1
 #endif
@@ -48,6 +51,9 @@ __device__ typename Monoid::Value pairwise(typename Monoid::Value (&values)[COUN
     for (int k = 0; k < COUNT; k += 2 * apart) values[k] = Monoid::merge(values[k], values[k + apart]);
   return values[0];
 }
+
+// Whether element i of a row is one.
+__device__ inline bool within(int i, int n) { return FULL || i < n; }
 
 __host__ __device__ constexpr int power_of_two_from(int count) {
   return count <= 1 ? 1 : 2 * power_of_two_from((count + 1) / 2);
@@ -83,18 +89,6 @@ struct BlockReduction {
 template <class Monoid>
 __device__ typename Monoid::Value block_all_reduce(typename Monoid::Value value) {
   return BlockReduction<Monoid>(value).result();
-}
-
-// What `of` makes of a result, by one warp for all, and after one more barrier: for what takes long.
-template <class Reduction, class Of>
-__device__ auto computed_by_one_warp(const Reduction &reduction, const Of &of) {
-  __shared__ decltype(of(reduction.result())) told;
-  if (threadIdx.x < WARP) {
-    const auto computed = of(reduction.result());
-    if (threadIdx.x == 0) told = computed;
-  }
-  __syncthreads();
-  return told;
 }
 
 // What is read is to the caches: a row gone through once, one that is wanted again soon, one for the last time, and what
@@ -141,31 +135,36 @@ __device__ inline void store_sixteen(Storage *to, uint4 stored, bool there) {
                : "memory");
 }
 
+// `hidden` stands where the row has ended, and where the mask hides.
 struct Tile {
-  Sixteen kept[ITEMS];
-  int start;
+  const Row row;
+  const int n;
+  Storage hidden;
+  int start = 0;
+  Sixteen kept[ITEMS] = {};
 
   // Where in the row this thread's vector `item` begins. Vectors are dealt out in turn: neighbours read neighbours.
   __device__ int first(int item) const { return start + (item * BLOCK + threadIdx.x) * VECTOR; }
 
   __device__ float at(int item, int k) const { return widen(kept[item].parts[k]); }
 
-  // `hidden` stands where the row has ended, and where the mask hides.
-  template <Reading READING = Reading::ONLY>
-  __device__ void load(const Row &row, int tile, int n, Storage hidden) {
+  __device__ void load(int tile) {
     start = tile * (ITEMS * BLOCK * VECTOR);
 #pragma unroll
-    for (int item = 0; item < ITEMS; ++item) {
-      const int i = first(item);
+    for (int item = 0; item < ITEMS; ++item) load_item<TWICE ? Reading::FIRST : Reading::ONLY>(item);
+  }
+
+  template <Reading READING>
+  __device__ void load_item(int item) {
+    const int i = first(item);
 #pragma unroll
-      for (int k = 0; k < VECTOR; ++k) kept[item].parts[k] = hidden;
-      if constexpr (WHOLE) {
-        load_sixteen<READING>(kept[item].whole, row.x + i, i < n);
-      } else {
+    for (int k = 0; k < VECTOR; ++k) kept[item].parts[k] = hidden;
+    if constexpr (WHOLE) {
+      load_sixteen<READING>(kept[item].whole, row.x + i, within(i, n));
+    } else {
 #pragma unroll
-        for (int k = 0; k < VECTOR; ++k)
-          if (i + k < n && row.shows(i + k)) kept[item].parts[k] = row.x[(i + k) * row.stride];
-      }
+      for (int k = 0; k < VECTOR; ++k)
+        if (within(i + k, n) && row.shows(i + k)) kept[item].parts[k] = row.x[(i + k) * row.stride];
     }
   }
 
@@ -192,11 +191,18 @@ struct Tile {
     return pairwise<Monoid>(whole);
   }
 
-  // Writes the row: `of(item, values)` fills in this thread's vector `item`.
+  // Before write(): what is read twice is read again from here on.
+  __device__ void begin(int tile) {
+    start = tile * (ITEMS * BLOCK * VECTOR);
+    if (TWICE) load_item<Reading::LAST>(0);
+  }
+
+  // `of(item, values)` fills in this thread's vector `item` of the result, while the next is on its way.
   template <class Of>
-  __device__ void write(Storage *y, int64 stride, int n, const Of &of) const {
+  __device__ void write(Storage *y, int64 stride, const Of &of) {
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item) {
+      if (TWICE && item + 1 < ITEMS) load_item<Reading::LAST>(item + 1);
       float values[VECTOR];
       of(item, values);
       Sixteen stored;
@@ -204,11 +210,11 @@ struct Tile {
       for (int k = 0; k < VECTOR; k += 2) store_two(&stored.parts[k], values[k], values[k + 1]);
       const int i = first(item);
       if constexpr (WHOLE) {
-        store_sixteen(y + i, stored.whole, i < n);
+        store_sixteen(y + i, stored.whole, within(i, n));
       } else {
 #pragma unroll
         for (int k = 0; k < VECTOR; ++k)
-          if (i + k < n) y[(i + k) * stride] = stored.parts[k];
+          if (within(i + k, n)) y[(i + k) * stride] = stored.parts[k];
       }
     }
   }
@@ -221,11 +227,11 @@ __device__ Sixteen load_columns(const Storage *columns, int64 stride, int i, int
 #pragma unroll
   for (int k = 0; k < VECTOR; ++k) store(&loaded.parts[k], absent);
   if constexpr (GIVEN && WHOLE) {
-    load_sixteen<Reading::SHARED>(loaded.whole, columns + i, i < n);
+    load_sixteen<Reading::SHARED>(loaded.whole, columns + i, within(i, n));
   } else if constexpr (GIVEN) {
 #pragma unroll
     for (int k = 0; k < VECTOR; ++k)
-      if (i + k < n) loaded.parts[k] = columns[(i + k) * stride];
+      if (within(i + k, n)) loaded.parts[k] = columns[(i + k) * stride];
   }
   return loaded;
 }
@@ -234,7 +240,6 @@ __device__ inline float narrowed(float value) { return value; }
 __device__ inline float narrowed(double value) { return float(value); }
 
 // Weight and bias of a thread's vectors, each read while the vector before is computed: no load waits behind a store.
-// begin() reads the first ones.
 struct Columns {
   Affine affine;
   int n;
@@ -246,13 +251,16 @@ struct Columns {
     bias = load_columns<BIAS>(affine.bias, affine.bias_stride, i, n, -0.0f);
   }
 
-  // What the first vectors need.
-  __device__ void begin(const Tile &tile) { load(tile.first(0)); }
+  // Before write(): asks for what the first vectors need.
+  __device__ void begin(Tile &tile, int t) {
+    tile.begin(t);
+    load(tile.first(0));
+  }
 
   // Writes of(x), scaled and shifted in the arithmetic of Number.
   template <class Number, class Of>
-  __device__ void write(const Tile &tile, Storage *y, int64 stride, const Of &of) {
-    tile.write(y, stride, n, [&](int item, float(&values)[VECTOR]) {
+  __device__ void write(Tile &tile, Storage *y, int64 stride, const Of &of) {
+    tile.write(y, stride, [&](int item, float(&values)[VECTOR]) {
       const Sixteen w = weight, b = bias;
       if (item + 1 < ITEMS) load(tile.first(item + 1));
 #pragma unroll

@@ -27,18 +27,36 @@ class Shape(NamedTuple):
 
 
 # By kernel and bytes of an element, the first whose ``longest`` is not exceeded: of those tried on an H200, the fastest
-# at n = 4,096 and 8,192. benchmarks/resident_shapes.py tries them on another GPU.
+# at powers of two from 1,024 to 65,536. benchmarks/resident_shapes.py tries them on another GPU.
 SHAPES = {
-    ("softmax_one_read", 4): (Shape(16, 40),),
-    ("softmax_one_read", 2): (Shape(32, 48),),
-    ("rms_norm_one_read", 4): (Shape(8, 32, again=True, longest=8192), Shape(32, 64)),
-    ("rms_norm_one_read", 2): (Shape(16, 40, again=True, longest=8192), Shape(32, 64)),
+    ("softmax_one_read", 4): (
+        Shape(8, 32, again=True, longest=4096),
+        Shape(16, 40, again=True, longest=8192),
+        Shape(32, 48, again=True, longest=32_768),
+        Shape(32, 80),
+    ),
+    ("softmax_one_read", 2): (
+        Shape(32, 64, longest=8192),
+        Shape(64, 80, longest=16_384),
+        Shape(64, 64, again=True, longest=32_768),
+        Shape(32, 48),
+    ),
+    ("rms_norm_one_read", 4): (
+        Shape(8, 32, again=True, longest=4096),
+        Shape(16, 40, again=True, longest=8192),
+        Shape(32, 48, again=True),
+    ),
+    ("rms_norm_one_read", 2): (
+        Shape(16, 32, again=True, longest=8192),
+        Shape(32, 40, again=True, longest=16_384),
+        Shape(64, 64, again=True),
+    ),
     ("layer_norm_accurate", 4): (
         Shape(16, 48, again=True, longest=4096),
-        Shape(32, 80, longest=8192),
-        Shape(32, 64),
+        Shape(16, 40, again=True, longest=8192),
+        Shape(32, 64, again=True),
     ),
-    ("layer_norm_accurate", 2): (Shape(32, 64),),
+    ("layer_norm_accurate", 2): (Shape(32, 40, again=True, longest=16_384), Shape(64, 64, again=True)),
     ("layer_norm_accurate.in_two_floats", 4): (Shape(32, 64),),
 }
 
@@ -59,15 +77,17 @@ def resident(
     kernel = Kernel(file, name, fitting_block(n, shape.elements) if block is None else block, flush)
     block = kernel.block
     elements = max(vector, min(power_of_two_from(-(-n // block)), shape.elements))
+    tiles = max(-(-n // (block * elements)), 1)
     warps = QUARTERS * (MOST_REGISTERS // (shape.registers * WARP))
     whole = mask is None and n % vector == 0 and all(a is None or in_vectors(a) for a in (x, *others))
     defines = {
         "BLOCK": block,
         "BLOCKS": min(max(warps // (block // WARP), 1), MOST_BLOCKS),
         "ITEMS": elements // vector,
-        "TILES": max(-(-n // (block * elements)), 1),
+        "TILES": tiles,
         "AGAIN": int(shape.again),
         "WHOLE": int(whole),  # 16 bytes at a time
+        "FULL": int(n == tiles * block * elements),
     }
     return replace(kernel, defines=tuple(defines.items()))
 

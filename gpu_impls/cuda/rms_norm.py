@@ -32,5 +32,5 @@ def one_read(
     flush: bool = False,
     block: int | None = None,
 ) -> Array:
-    """The row is read once and stays in registers: up to 32 elements a thread. Longer rows are read twice."""
+    """Memory is asked for a row once: it stays in registers or caches. Rows that no block holds are read twice."""
     return resident_norm("rms_norm_one_read", "one_read", x, weight, bias, eps, out, block=block, flush=flush)

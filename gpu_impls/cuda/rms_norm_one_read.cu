@@ -7,27 +7,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
              const Storage *bias, int64 bias_stride, Storage *out, int64 out_row, int64 out_column, float eps, int n) {
   const Row row = row_of_block(x, x_row, x_column);
   Storage *y = out + blockIdx.x * out_row;
-  const Storage zero = {};
-  Tile tile;
+  Tile tile = {row, n, {}};
   Columns columns = {{weight, weight_stride, bias, bias_stride}, n};
   float squares = Sum::identity();
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    tile.load<TWICE ? Reading::FIRST : Reading::ONLY>(row, t, n, zero);
+    tile.load(t);
     squares += tile.reduce<Sum>([](float x) { return x * x; });
   }
   const BlockReduction<Sum> sum(squares);
-  if (TILES == 1) {
-    if (AGAIN) tile.load<Reading::LAST>(row, 0, n, zero);
-    columns.begin(tile);
-  }
+  if (TILES == 1) columns.begin(tile, 0);
   const float reciprocal = rsqrtf(sum.result() / n + eps);
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    if (TILES > 1) {
-      tile.load<Reading::LAST>(row, t, n, zero);
-      columns.begin(tile);
-    }
+    if (TILES > 1) columns.begin(tile, t);
     columns.write<float>(tile, y, out_column, [&](float x) { return x * reciprocal; });
   }
 }

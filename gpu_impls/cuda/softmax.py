@@ -26,7 +26,7 @@ def online(
 def one_read(
     x: Array, mask: Array | None = None, out: Array | None = None, *, flush: bool = False, block: int | None = None
 ) -> Array:
-    """The row is read once and stays in registers: up to 32 elements a thread. Longer rows are read twice."""
+    """Memory is asked for a row once: it stays in registers or caches. Rows that no block holds are read twice."""
     return _one_read("one_read", x, mask, out, flush, block)
 
 

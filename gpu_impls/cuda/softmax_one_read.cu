@@ -1,5 +1,6 @@
-// softmax with the row in registers: maximum, exponentials and their sum, output. Rows longer than a tile are read
-// twice: maximum and sum in one reading, then the output. out may be x.
+// softmax of a row that memory is asked for once: maximum, exponentials and their sum, output. It stays in registers, or is
+// read again from the caches for the output. Of rows longer than a tile maximum and sum are made in one reading. out may
+// be x.
 #include "resident.cuh"
 #include "shifting.cuh"
 
@@ -20,10 +21,10 @@ __device__ inline float largest_of(const Tile &tile) {
   return tile.reduce<Largest>([](float x) { return x; });
 }
 
-__device__ void resident(const Row &row, Storage *y, int64 stride, int n, Storage hidden) {
-  Tile tile;
-  tile.load(row, 0, n, hidden);
+__device__ void resident(Tile &tile, Storage *y, int64 stride) {
+  tile.load(0);
   const float m = subtractable(block_all_reduce<Largest>(largest_of(tile)));
+  tile.rederive();
   float e[ITEMS][VECTOR], parts[ITEMS];
 #pragma unroll
   for (int item = 0; item < ITEMS; ++item) {
@@ -32,19 +33,21 @@ __device__ void resident(const Row &row, Storage *y, int64 stride, int n, Storag
     for (int k = 0; k < VECTOR; ++k) values[k] = e[item][k] = expf(tile.at(item, k) - m);
     parts[item] = pairwise<Sum>(values);
   }
-  const float total = nonzero(block_all_reduce<Sum>(pairwise<Sum>(parts))), reciprocal = 1.0f / total;
-  tile.write(y, stride, n, [&](int item, float(&values)[VECTOR]) {
+  const BlockReduction<Sum> sum(pairwise<Sum>(parts));
+  tile.begin(0);
+  const float total = nonzero(sum.result()), reciprocal = 1.0f / total;
+  tile.write(y, stride, [&](int item, float(&values)[VECTOR]) {
 #pragma unroll
-    for (int k = 0; k < VECTOR; ++k) values[k] = divided(e[item][k], total, reciprocal);
+    for (int k = 0; k < VECTOR; ++k)
+      values[k] = divided(TWICE ? expf(tile.at(item, k) - m) : e[item][k], total, reciprocal);
   });
 }
 
-__device__ void streamed(const Row &row, Storage *y, int64 stride, int n, Storage hidden) {
-  Tile tile;
+__device__ void streamed(Tile &tile, Storage *y, int64 stride) {
   Shifted whole = Online::identity();
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    tile.load(row, t, n, hidden);
+    tile.load(t);
     const float m = largest_of(tile), shift = subtractable(m);
     whole = Online::merge(whole, {m, tile.reduce<Sum>([&](float x) { return expf(x - shift); })});
   }
@@ -52,8 +55,8 @@ __device__ void streamed(const Row &row, Storage *y, int64 stride, int n, Storag
   const float m = subtractable(whole.m), total = nonzero(whole.l), reciprocal = 1.0f / total;
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    tile.load(row, t, n, hidden);
-    tile.write(y, stride, n, [&](int item, float(&values)[VECTOR]) {
+    tile.begin(t);
+    tile.write(y, stride, [&](int item, float(&values)[VECTOR]) {
 #pragma unroll
       for (int k = 0; k < VECTOR; ++k) values[k] = divided(expf(tile.at(item, k) - m), total, reciprocal);
     });
@@ -61,12 +64,12 @@ __device__ void streamed(const Row &row, Storage *y, int64 stride, int n, Storag
 }
 
 __device__ void softmax_of_block(const Row &row, Storage *y, int64 stride, int n, float hidden) {
-  Storage stored;
-  store(&stored, hidden);
+  Tile tile = {row, n, {}};
+  store(&tile.hidden, hidden);
   if constexpr (TILES == 1) {
-    resident(row, y, stride, n, stored);
+    resident(tile, y, stride);
   } else {
-    streamed(row, y, stride, n, stored);
+    streamed(tile, y, stride);
   }
 }
 
