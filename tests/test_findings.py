@@ -1,6 +1,7 @@
 """docs/findings: every reproducer is a case that can be read, what it calls right is right, and on a GPU with the
 library it names the library still answers so."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -25,6 +26,13 @@ each = pytest.mark.parametrize(
 def test_every_row_of_every_table_is_read():
     rows = [line for page in FOLDER.glob("*.md") for line in page.read_text("utf-8").splitlines() if ":x=" in line]
     assert len(FOUND) == len(rows) > 20
+
+
+def test_whatever_the_atlas_holds_against_a_library_has_a_reproducer():
+    with (FOLDER.parent / "atlas.csv").open(encoding="utf-8") as file:
+        over = {(c["op"], c["impl"], c["dtype"]) for c in csv.DictReader(file) if c["outcome"] == "fail"}
+    assert len(over) > 20
+    assert over == {(op, impl, Case.parse(case).dtype) for op, impl, case, *_ in FOUND}
 
 
 @each

@@ -2,7 +2,7 @@
 
 ``OPERATOR.cu`` beside ``OPERATOR.py``; device code by level in headers: ``warp.cuh``, ``block.cuh`` (reductions of a
 monoid), ``row.cuh`` and ``vector.cuh`` (strided rows, 16-byte accesses), ``shifting.cuh``, ``moments.cuh``,
-``affine.cuh`` (what operators share), ``resident.cuh`` (rows that stay in registers, read once at the speed of a copy),
+``affine.cuh`` (what operators share), ``resident.cuh`` (rows that memory is asked for once, at the speed of a copy),
 ``two_float.cuh``. ``launch`` checks arguments and lays out the grid, without a GPU;
 ``resident`` chooses the shape of the fast kernels; ``compiled`` builds modules with explicit flags; ``kernels``
 registers.

@@ -1,4 +1,5 @@
-// A row that stays in registers: read once, 16 bytes a thread at a time, computed on, written once.
+// A row that memory is asked for once, 16 bytes a thread at a time: it stays in registers, or in the caches, and is written
+// once.
 //
 // On the compiler's command line: BLOCK threads hold ITEMS vectors each, together a tile; a row is TILES tiles, and is
 // read twice where that is more than one. AGAIN: a row of one tile is too, the second time from the caches, so that few

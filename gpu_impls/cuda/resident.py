@@ -1,4 +1,4 @@
-"""Choosing the shape of a kernel whose row stays in registers: threads, elements a thread, 16-byte accesses or not."""
+"""Choosing the shape of a kernel that asks memory for a row once: threads, elements a thread, 16-byte accesses or not."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -111,7 +111,7 @@ def resident_norm(
     block: int | None = None,
     flush: bool = False,
 ) -> Array:
-    """Run a norm whose row stays in registers: ``gpu_impls.cuda.launch.norm_rows`` with the kernel chosen."""
+    """Run a norm that asks memory for a row once: ``gpu_impls.cuda.launch.norm_rows`` with the kernel chosen."""
     x = checked(on_device(x))
     weight, bias, out = (None if a is None else on_device(a) for a in (weight, bias, out))
     kernel = resident(file, name, x, (weight, bias, out), None, block, flush)
