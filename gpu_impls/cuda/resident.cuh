@@ -3,10 +3,10 @@
 //
 // On the compiler's command line: BLOCK threads hold ITEMS vectors each, together a tile; a row is TILES tiles, and is
 // read twice where that is more than one. AGAIN: a row of one tile is too, the second time from the caches, so that few
-// registers do and more rows are on their way. BLOCKS blocks shall fit on a multiprocessor, which limits
-// registers. WHOLE: rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple
-// of a vector. Without it elements are read and written one by one, in the same places: the bits of a result do not
-// depend on the layout. FULL: tiles end where rows do. WEIGHT, BIAS: a norm has them. gpu_impls/cuda/resident.py chooses.
+// registers do and more rows are on their way. BLOCKS blocks shall fit on a multiprocessor, which limits registers. WHOLE:
+// rows start at multiples of 16 bytes, elements are neighbours, nothing is masked, and n is a multiple of a vector. Without
+// it elements are read and written one by one, in the same places: the bits of a result do not depend on the layout. FULL:
+// tiles end where rows do. WEIGHT, BIAS: a norm has them. gpu_impls/cuda/resident.py chooses.
 #pragma once
 #include "affine.cuh"
 #include "row.cuh"

@@ -1,4 +1,4 @@
-"""Choosing the shape of a kernel that asks memory for a row once: threads, elements a thread, 16-byte accesses or not."""
+"""The shape of a kernel that asks memory for a row once: threads, elements a thread, 16-byte accesses or not."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
