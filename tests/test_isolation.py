@@ -1,7 +1,9 @@
 """Isolation: a kernel that hangs, crashes or takes its process down costs its own verdict and nothing else."""
 
 import os
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +78,42 @@ def test_a_process_that_a_kernel_started_dies_with_it(
     monkeypatch.setenv("LEFT_BEHIND", mark)
     assert runner(kernels["leaves_a_process_behind"], CASE.inputs).reason is HUNG
     assert mark not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+ENDED_WITHIN_A_CALL = """
+import os, signal, sys, threading
+
+from faulty import row_case
+from gpu_impls.isolation import Isolated
+from gpu_impls.registry import load_file
+
+kernels = {i.name: i for i in load_file(sys.argv[1])}
+inputs = row_case("sum", [[1.0]]).inputs
+with Isolated() as runner:
+    runner(kernels["well_behaved"], inputs)
+    print(runner._child._process.pid, flush=True)
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    runner(kernels["sleeps_deaf_to_signals"], inputs)
+"""
+
+
+def test_a_kernel_does_not_outlive_whoever_waits_for_it():
+    command = [sys.executable, "-c", ENDED_WITHIN_A_CALL, KERNELS]
+    paths = os.pathsep.join(filter(None, (str(Path(__file__).parent), *sys.path)))
+    ended = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    deadline = time.monotonic() + 10
+    while alive(int(ended.stdout)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(int(ended.stdout))
+
+
+def alive(pid: int) -> bool:
+    """A zombie, which nobody may wait for in a container, is not."""
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" not in status.read_text()
 
 
 def test_an_implementation_that_keeps_failing_is_not_run_again(kernels: dict[str, Implementation], runner: Isolated):

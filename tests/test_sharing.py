@@ -1,7 +1,7 @@
 """Work shared by processes: nothing is lost or done twice, every worker has its own child, a dead one is noticed."""
 
 import os
-from concurrent.futures.process import BrokenProcessPool
+import time
 from pathlib import Path
 
 import pytest
@@ -43,8 +43,32 @@ def dies_at_seven(item: int, runner: Runner) -> int:
 
 
 def test_a_worker_that_dies_ends_it_with_an_error():
-    with shared(dies_at_seven, ITEMS, call, 2) as results, pytest.raises(BrokenProcessPool):
+    with (
+        shared(dies_at_seven, ITEMS, call, 2) as results,
+        pytest.raises(ChildProcessError, match="a process of --jobs died"),
+    ):
         list(results)
+
+
+def test_a_report_says_what_ended_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    chosen = (
+        "--impls",
+        str(Path(__file__).with_name("misbehaving_kernels.py")),
+        "--impl",
+        "exits",
+        "--op",
+        "sum",
+        "--quick",
+    )
+    assert main(["report", *chosen, "--in-process", "--jobs", "2", "--out", str(tmp_path)]) == 2
+    assert "trueulp: a process of --jobs died" in capsys.readouterr().err
+
+
+def test_what_has_begun_is_given_up_when_all_is_ended_early():
+    begun = time.monotonic()
+    with shared(lambda item, runner: time.sleep(60 * item), [0, 1, 1, 1], call, 2) as results:
+        assert next(results) == (0, None)
+    assert time.monotonic() - begun < 30
 
 
 def test_every_worker_has_a_child_of_its_own():
