@@ -124,28 +124,32 @@ def out_buffer(implementation: Implementation, dtype: str, runner: Runner) -> It
             yield Finding("out_buffer", case, handed[0].reason, handed[0].story)
 
 
+# What scales as its row does, to this power, by output.
+DEGREES = {"rms_norm": (0,), "fused_add_rms_norm": (0, 1)}
+
+
 def exact_scaling(implementation: Implementation, dtype: str, runner: Runner) -> Iterator[Finding]:
-    """rms_norm(x 2^k, eps 4^k) = rms_norm(x, eps): powers of two commute with every rounding."""
+    """rms_norm(x 2^k, eps 4^k) = rms_norm(x, eps): powers of two commute with every rounding. So they do with the
+    updated residual."""
     for n in (1, 33, 300):
         case = usual_case(implementation, dtype, rows=8, n=n)
         base, problem = _run("exact_scaling", implementation, case, runner)
         yield from problem
         for k in POWERS:
-            x = np.ldexp(case.inputs.x.astype(np.float64), k).astype(case.fmt.dtype)
-            scaled = Inputs(case.fmt, dict(case.inputs.arrays) | {"x": x}, {"eps": (case.eps or 0.0) * 4.0**k})
+            eps = {"eps": (case.eps or 0.0) * 4.0**k}
+            scaled = Inputs(case.fmt, _every_row(case, lambda rows, k=k: _times_power(rows, k)), eps)
             run, problem = _run("exact_scaling", implementation, case, runner, scaled)
             yield from problem
-            for a, b in zip(run.outputs, base.outputs, strict=False):
-                yield from _difference(
-                    "exact_scaling", case, Reason.BITS_LAW, a + 0, b + 0, f"the row not scaled by 2^{k}"
-                )
+            for a, b, degree in zip(run.outputs, base.outputs, DEGREES[case.op], strict=False):
+                wanted, what = _times_power(b, degree * k), f"the row not scaled by 2^{k}"
+                yield from _difference("exact_scaling", case, Reason.BITS_LAW, a + 0, wanted + 0, what)
 
 
 def odd_symmetry(implementation: Implementation, dtype: str, runner: Runner) -> Iterator[Finding]:
     """rms_norm(-x) = -rms_norm(x) without a bias: rounding to nearest knows no sign, and zeros have none (+ 0)."""
     for n in (1, 33, 300):
         case = usual_case(implementation, dtype, rows=8, n=n)
-        mirrored = Inputs(case.fmt, dict(case.inputs.arrays) | {"x": -case.inputs.x}, case.inputs.parameters)
+        mirrored = Inputs(case.fmt, _every_row(case, np.negative), case.inputs.parameters)
         (base, problem), (run, other) = (
             _run("odd_symmetry", implementation, case, runner),
             _run("odd_symmetry", implementation, case, runner, mirrored),
@@ -153,6 +157,16 @@ def odd_symmetry(implementation: Implementation, dtype: str, runner: Runner) -> 
         yield from problem + other
         for a, b in zip(run.outputs, base.outputs, strict=False):
             yield from _difference("odd_symmetry", case, Reason.BITS_LAW, -a + 0, b + 0, "the row not negated")
+
+
+def _every_row(case: Case, change: Callable[[Array], Array]) -> dict[str, Array]:
+    """The case's arrays, with x and the residual changed."""
+    arrays = dict(case.inputs.arrays)
+    return arrays | {name: change(arrays[name]) for name in ("x", "residual") if name in arrays}
+
+
+def _times_power(values: Array, k: int) -> Array:
+    return np.ldexp(values.astype(np.float64), k).astype(values.dtype)
 
 
 def output_range(implementation: Implementation, dtype: str, runner: Runner) -> Iterator[Finding]:
@@ -172,7 +186,7 @@ def _always(implementation: Implementation) -> bool:
 
 
 def _is_rms_norm(implementation: Implementation) -> bool:
-    return implementation.op == "rms_norm"
+    return implementation.op in DEGREES
 
 
 LAWS: dict[str, Law] = {

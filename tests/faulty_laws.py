@@ -125,6 +125,18 @@ def above_three(x, weight=None, bias=None, eps=1e-6):
     return np.where(np.abs(x) > 3, np.nextafter(result, np.float32(0)), result)
 
 
+def fused_towards_zero(x, residual, weight=None, eps=1e-6):
+    """The same of a fused norm, whose updated residual is right."""
+    updated = store(load(x) + load(residual), like=x)
+    return towards_zero(updated, weight, None, eps), updated
+
+
+def fused_above_three(x, residual, weight=None, eps=1e-6):
+    """The same of a fused norm, whose updated residual is right."""
+    updated = store(load(x) + load(residual), like=x)
+    return above_three(updated, weight, None, eps), updated
+
+
 def negative_zeros(x, mask=None):
     """Weights that should vanish come out as the negative smallest subnormal."""
     result = softmax(x, mask)

@@ -8,6 +8,7 @@ import pytest
 import faulty_laws as faults
 from faulty import found, made, softmax, total
 from gpu_impls.call import call
+from gpu_impls.numpy.fused_add_rms_norm import unrounded
 from gpu_impls.outcome import Reason
 from gpu_impls.registry import Implementation
 from oracles.formats import FORMATS
@@ -47,6 +48,8 @@ BREAKS: list[tuple[str, str, Function, Claims]] = [
     ("out_buffer", "softmax", faults.adds_to_out, {}),
     ("exact_scaling", "rms_norm", faults.above_three, RMS),
     ("odd_symmetry", "rms_norm", faults.towards_zero, RMS),
+    ("exact_scaling", "fused_add_rms_norm", faults.fused_above_three, RMS),
+    ("odd_symmetry", "fused_add_rms_norm", faults.fused_towards_zero, RMS),
     ("output_range", "softmax", faults.negative_zeros, {}),
 ]
 
@@ -72,6 +75,7 @@ TWINS: list[tuple[str, Function, Claims]] = [
     ("softmax", softmax, {}),
     ("softmax", faults.softmax_into, {}),
     ("rms_norm", faults.rms_norm, RMS),
+    ("fused_add_rms_norm", unrounded, RMS),
 ]
 
 
