@@ -206,13 +206,21 @@ def test_implementations_that_run_on_no_gpu_are_refused(tmp_path: Path, capsys):
     ("options", "told"),
     [
         (("--deadline", "0"), "--deadline 0: expected a number of seconds above 0"),
-        (("--impl", "online", "--dtype", "float8_e4m3fn", "--length", "-1"), "length"),
+        (("--impl", "online", "--length", "16777217"), "rows of 16777217 elements: expected at most 16,777,216"),
+        (("--impl", "online", "--dtype", "float8_e4m3fn"), "unknown dtype 'float8_e4m3fn': expected one of float16"),
     ],
-    ids=["deadline", "length"],
+    ids=["deadline", "length", "dtype"],
 )
 def test_bad_options_are_refused_in_words(tmp_path: Path, options: tuple[str, ...], told: str, capsys):
     assert sanitized(fake(tmp_path), *options) == 2
     assert told in capsys.readouterr().err
+
+
+def test_lengths_are_whole_numbers(tmp_path: Path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        sanitized(fake(tmp_path), "--length", "-1")
+    assert ended.value.code == 2
+    assert "'-1' is not a whole number from 1 on" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("on_the_cpu")

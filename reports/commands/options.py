@@ -82,17 +82,17 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "arrays named weight and bias go with rows of their length",
     )
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="draw other rows (default 0)")
-    parser.add_argument("--jobs", type=_count, default=1, metavar="N", help="processes that share the work (default 1)")
+    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="processes that share the work (default 1)")
     parser.add_argument("--quick", action="store_true", help="float32 and short rows only: about ten seconds")
 
 
 def add_size(parser: argparse.ArgumentParser) -> None:
     """Production sizes."""
     parser.add_argument(
-        "--length", action="append", default=[], type=_count, metavar="N", help="every regime, at this length only"
+        "--length", action="append", default=[], type=count, metavar="N", help="every regime, at this length only"
     )
     parser.add_argument(
-        "--rows", type=_count, metavar="N", help="every regime, with so many rows; in cases that fit into memory"
+        "--rows", type=count, metavar="N", help="every regime, with so many rows; in cases that fit into memory"
     )
     parser.add_argument(
         "--no-escalation",
@@ -142,7 +142,8 @@ def _seed(text: str) -> int:
     return _whole(text, least=0)
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A length, or a number of things."""
     return _whole(text, least=1)
 
 

@@ -13,9 +13,10 @@ from gpu_impls.registry import Implementation
 from oracles.catalogue import operator_named
 from properties.case import Case
 from reports.commands import OK, Action
-from reports.commands.options import add_selection, select
+from reports.commands.options import add_selection, count, select
 from reports.environment import environment
 from reports.measurement import Measurement, Partial, collect
+from reports.plan import Plan
 from reports.sanitizer.run import sanitize
 from reports.sanitizer.tools import Tool, program
 from reports.tables import summary, table
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tool", action="append", default=[], choices=[str(t) for t in Tool], help="only this tool (repeatable)"
     )
     parser.add_argument(
-        "--length", type=int, action="append", default=[], metavar="N", help=f"row length (default {LENGTHS})"
+        "--length", type=count, action="append", default=[], metavar="N", help=f"row length (default {LENGTHS})"
     )
     parser.add_argument(
         "--deadline", type=float, default=DEADLINE, metavar="S", help="seconds for all rows beneath one tool (120)"
@@ -46,16 +47,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(options: argparse.Namespace) -> Action:
-    path = program(options.sanitizer)
     if not options.deadline > 0:
         raise ValueError(f"--deadline {options.deadline:g}: expected a number of seconds above 0")
-    chosen = [i for i in select(options) if _on_a_gpu(i)]
+    planned = Plan(tuple(select(options)), dtypes=tuple(options.dtype), lengths=tuple(options.length) or LENGTHS)
+    path = program(options.sanitizer)
+    chosen = [i for i in planned.implementations if _on_a_gpu(i)]
     if not chosen:
         raise ValueError("nothing to run: no implementation selected runs on a CUDA device (see trueulp list)")
     tools = [Tool(name) for name in options.tool] or list(Tool)
-    lengths = tuple(options.length) or LENGTHS
-    units = [(i, d, list(_cases(i, d, lengths))) for i in chosen for d in i.contract.dtypes]
-    units = [(i, d, cases) for i, d, cases in units if cases and (not options.dtype or d in options.dtype)]
+    units = [(i, d, list(_cases(i, d, planned.lengths))) for i in chosen for d in i.contract.dtypes]
+    units = [(i, d, cases) for i, d, cases in units if cases and (not planned.dtypes or d in planned.dtypes)]
     if not units:
         raise ValueError("nothing to run: no implementation selected takes these dtypes and lengths")
     folder = writable_folder(options.out) if options.out else None
