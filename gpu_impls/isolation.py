@@ -98,7 +98,7 @@ class Child:
         self.loaded: set[str] = set()
         self._ours, theirs = Pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gpu_impls.worker", str(theirs.fileno())],
+            [sys.executable, "-m", "gpu_impls.worker", str(theirs.fileno()), str(self.parent)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # a kernel that prints gigabytes prints them nowhere

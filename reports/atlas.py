@@ -39,11 +39,17 @@ def bits(pair: tuple[Implementation, str], runner: Runner) -> dict[str, str]:
     return said
 
 
-def all_bits(plan: Plan, runner: Runner, jobs: int) -> pd.DataFrame:
-    """``bits`` of every pair."""
-    with shared(bits, pairs(plan), runner, jobs) as results:
-        rows = [{"op": i.op, "impl": i.name, "dtype": dtype, **said} for (i, dtype), said in results]
-    return pd.concat([_no_bits(), pd.DataFrame(rows)], ignore_index=True)
+def all_bits(plan: Plan, runner: Runner, jobs: int) -> tuple[pd.DataFrame, BaseException | None]:
+    """``bits`` of every pair, and what ended it early, if anything did."""
+    rows: list[dict[str, str]] = []
+    ended_by = None
+    try:
+        with shared(bits, pairs(plan), runner, jobs) as results:
+            for (i, dtype), said in results:
+                rows.append({"op": i.op, "impl": i.name, "dtype": dtype, **said})
+    except BaseException as error:  # nothing found so far is lost: the caller tells, then raises it again
+        ended_by = error
+    return pd.concat([_no_bits(), pd.DataFrame(rows)], ignore_index=True), ended_by
 
 
 def _no_bits() -> pd.DataFrame:
@@ -53,7 +59,7 @@ def _no_bits() -> pd.DataFrame:
 def cells(plan: Plan, measured: pd.DataFrame, told: pd.DataFrame | None) -> pd.DataFrame:
     """One row per cell of the plan; what was not measured has the outcome ``not run``.
 
-    ``elements`` are those of x. ``told`` is what :func:`all_bits` returns; None where it was not run.
+    ``elements`` are those of x. ``told`` is what :func:`all_bits` finds; None where it was not run.
     """
     planned = [(i.op, i.name, case.dtype, case.regime) for case, takers in plan.units() for i in takers]
     grid = pd.DataFrame(sorted(set(planned)), columns=CELL)

@@ -1,9 +1,11 @@
 """The entry point. The command line is imported within, as that takes a second in which Ctrl-C may come."""
 
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -15,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of :mod:`reports.command_line`; returns the exit code."""
     with _on_ctrl_c(_leave):
         from reports.command_line import run
-    with _on_ctrl_c(_interrupt):
+    with _on_ctrl_c(_Interrupt()):
         try:
             return run(arguments)
         except KeyboardInterrupt:
@@ -43,10 +45,20 @@ def _leave(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def _interrupt(*_: object) -> None:
-    """Once: a second one, by timeout(1) or an impatient hand, would end the writing of what was measured."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+class _Interrupt:
+    """KeyboardInterrupt, but not for the second signal of two that come at once, as timeout(1) sends them: it would end
+    the writing of what was measured."""
+
+    AT_ONCE = 1.0  # seconds
+
+    def __init__(self) -> None:
+        self._heeded = -math.inf
+
+    def __call__(self, *_: object) -> None:
+        now = time.monotonic()
+        if now - self._heeded >= self.AT_ONCE:
+            self._heeded = now
+            raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -1,17 +1,29 @@
 """Work shared by processes, each with a runner of its own."""
 
+import contextlib
 import signal
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from gpu_impls.call import Runner
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process, and the parent's end of its own pipe: with one for all, a worker that is killed while it answers would
+    leave half an answer there, and the parent waiting for the rest."""
+
+    process: BaseProcess
+    connection: Connection
 
 
 @contextmanager
@@ -28,39 +40,84 @@ def shared(
     if jobs <= 1:
         yield ((item, work(item, runner)) for item in items)
         return
-    with ProcessPoolExecutor(jobs, get_context("fork"), _begin, (work, items, runner)) as pool:
-        begun = {pool.submit(_one, index): item for index, item in enumerate(items)}
-        try:
-            yield _as_done(begun)
-        finally:
-            for worker in active_children() if begun else ():
-                worker.terminate()
-            pool.shutdown(cancel_futures=True)
+    workers: list[Worker] = []
+    try:
+        for _ in range(min(jobs, len(items))):
+            workers.append(_start(work, items, runner, workers))
+        yield _as_done(workers, items)
+    finally:
+        _end(workers)
 
 
-def _as_done(begun: dict[Future[Result], Item]) -> Iterator[tuple[Item, Result]]:
-    for done in as_completed(list(begun)):
-        item = begun.pop(done)
-        try:
-            result = done.result()
-        except BrokenProcessPool as error:
-            raise ChildProcessError(
-                "a process of --jobs died, for want of memory or by a kernel that was run --in-process: run fewer, or "
-                "kernels in processes of their own"
-            ) from error
-        yield item, result
+def _start(work: Callable[..., Any], items: Sequence[Any], runner: Runner, siblings: list[Worker]) -> Worker:
+    context = get_context("fork")
+    ours, theirs = context.Pipe()
+    inherited = [ours, *(sibling.connection for sibling in siblings)]
+    process = context.Process(target=_serve, args=(theirs, inherited, work, items, runner), daemon=True)
+    process.start()
+    theirs.close()
+    return Worker(process, ours)
 
 
-_inherited: tuple[Callable[[Any, Runner], Any], Sequence[Any], Runner]
+def _as_done(workers: list[Worker], items: Sequence[Item]) -> Iterator[tuple[Item, Any]]:
+    """Each worker has one item at a time, and gets the next when it has answered."""
+    todo = iter(range(len(items)))
+    has: dict[Connection, int] = {}
+
+    def give(connection: Connection) -> None:
+        index = next(todo, None)
+        if index is not None:
+            connection.send(index)
+            has[connection] = index
+
+    with _deaths_told():
+        for worker in workers:
+            give(worker.connection)
+    while has:
+        wait(list(has))
+        for connection in [c for c in has if c.poll()]:
+            with _deaths_told():
+                result, error = connection.recv()
+                item = items[has.pop(connection)]
+                give(connection)
+            if error is not None:
+                raise error
+            yield item, result
 
 
-def _begin(*inherited: Any) -> None:
-    """In a worker: what it has from its parent. Ctrl-C is the parent's to handle."""
-    global _inherited
-    _inherited = inherited  # type: ignore[assignment]
+@contextmanager
+def _deaths_told() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        raise ChildProcessError(
+            "a process of --jobs died, for want of memory or by a kernel that was run --in-process: run fewer, or "
+            "kernels in processes of their own"
+        ) from error
+
+
+def _end(workers: list[Worker]) -> None:
+    """At once, whatever they are at; a kernel's process notices that its worker is gone."""
+    for worker in workers:
+        worker.process.kill()
+    for worker in workers:
+        worker.process.join()
+        worker.connection.close()
+
+
+def _serve(
+    connection: Connection, inherited: list[Connection], work: Callable[..., Any], items: Sequence[Any], runner: Runner
+) -> None:
+    """In a worker: ends when nobody is there any more to ask. Ctrl-C is the parent's to handle."""
+    for other in inherited:
+        other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _one(index: int) -> Any:
-    work, items, runner = _inherited
-    return work(items[index], runner)
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            item = items[connection.recv()]
+            try:
+                answer = work(item, runner), None
+            except BaseException as error:
+                error.add_note(traceback.format_exc())
+                answer = None, error
+            connection.send(answer)

@@ -3,6 +3,7 @@
 Nothing here is registered, so nothing leaks from one test into another.
 """
 
+import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -84,3 +85,8 @@ def softmax(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
 def total(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     """A right sum."""
     return store(pairwise_sum(load(x, mask)), like=x)
+
+
+def processes() -> str:
+    """Every process's command line, at its full width: under pytest, COLUMNS would cut it."""
+    return subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout

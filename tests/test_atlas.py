@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from reporting import run
 from rich.console import Console
 
 from faulty import made, total
@@ -50,7 +51,7 @@ PLAN = Plan(
 @pytest.fixture(scope="module")
 def whole() -> pd.DataFrame:
     measurements, _ = measure(PLAN, call, Console(quiet=True))
-    return cells(PLAN, table(measurements), all_bits(PLAN, call, jobs=1))
+    return cells(PLAN, table(measurements), all_bits(PLAN, call, jobs=1)[0])
 
 
 def cell(whole: pd.DataFrame, impl: str, regime: str) -> pd.Series:
@@ -113,3 +114,18 @@ def test_several_jobs_write_what_one_writes(tmp_path: Path, capsys: pytest.Captu
         assert first.exists() == second.exists()
         assert not first.exists() or first.read_bytes() == second.read_bytes(), name
     assert "atlas.md, atlas.csv" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_ctrl_c_while_bits_are_compared_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    seen = iter(range(1))
+
+    def interrupted(*pair: object) -> dict[str, str]:
+        if next(seen, None) is None:
+            raise KeyboardInterrupt
+        return {"determinism": "same bits", "batch_invariance": "same bits"}
+
+    monkeypatch.setattr("reports.atlas.bits", interrupted)
+    chosen = ("--quick", "--op", "max", "--impl", "propagating", "--impl", "by_comparison", "--atlas")
+    assert run("report", *chosen, "--out", tmp_path) == 130
+    assert len(pd.read_csv(tmp_path / "measurements.csv")) > 10
+    assert set(pd.read_csv(tmp_path / "atlas.csv")["determinism"]) == {"same bits", NOT_RUN}

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from reporting import read
 
-from faulty import row_case
+from faulty import processes, row_case
 from gpu_impls.call import Run
 from gpu_impls.isolation import PATIENCE, Child, Isolated, signal_name
 from gpu_impls.outcome import Outcome, Reason
@@ -77,7 +78,7 @@ def test_a_process_that_a_kernel_started_dies_with_it(
     mark = f"left-behind-{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv("LEFT_BEHIND", mark)
     assert runner(kernels["leaves_a_process_behind"], CASE.inputs).reason is HUNG
-    assert mark not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert mark not in processes()
 
 
 ENDED_WITHIN_A_CALL = """
@@ -108,6 +109,17 @@ def test_a_kernel_does_not_outlive_whoever_waits_for_it():
     while alive(int(ended.stdout)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not alive(int(ended.stdout))
+
+
+def test_a_runner_serves_other_threads_too(kernels: dict[str, Implementation], runner: Isolated):
+    def ask() -> None:
+        assert runner(kernels["well_behaved"], CASE.inputs).reason is None
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    time.sleep(1)
+    ask()
 
 
 def alive(pid: int) -> bool:

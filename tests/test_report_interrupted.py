@@ -13,6 +13,7 @@ from reporting import KERNELS, read, run
 from gpu_impls.registry import Implementation
 from properties.case import Case
 from properties.oracle_check import Verdict, judged
+from reports.cli import _Interrupt
 from reports.write import FILES, PAGE
 
 # One case per regime: kernels run one after the other on each, in the order of the file.
@@ -115,6 +116,16 @@ def test_a_real_signal(jobs: int, more: tuple[str, ...], fewest: int, tmp_path: 
     assert (process.returncode, complaints) == (130, "trueulp: interrupted\n")
     assert "Ended early" in printed
     assert fewest <= len(read(tmp_path / "out")) <= 2 * jobs
+
+
+def test_of_two_signals_at_once_the_second_is_passed_over_and_a_later_one_is_heeded(monkeypatch: pytest.MonkeyPatch):
+    interrupt = _Interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    interrupt()
+    monkeypatch.setattr(_Interrupt, "AT_ONCE", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
 
 
 @pytest.mark.parametrize("library", ["rich", "numpy", "pandas", "hypothesis"])

@@ -1,21 +1,25 @@
 """Work shared by processes: nothing is lost or done twice, every worker has its own child, a dead one is noticed."""
 
 import os
+import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from reporting import run
 
-from faulty import row_case
+from faulty import processes, row_case
 from gpu_impls.call import Run, Runner, call
 from gpu_impls.isolation import Isolated
-from gpu_impls.registry import implementations
+from gpu_impls.registry import implementations, isolated, load_file
 from reports.cli import main
 from reports.sharing import shared
 
 # Of JAX, where another test has imported it. A report's parent imports no kernel's library: children do.
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 ITEMS = list(range(20))
+MISBEHAVING = str(Path(__file__).with_name("misbehaving_kernels.py"))
 
 
 def squared(item: int, runner: Runner) -> tuple[int, int]:
@@ -42,33 +46,57 @@ def dies_at_seven(item: int, runner: Runner) -> int:
     return item
 
 
-def test_a_worker_that_dies_ends_it_with_an_error():
+@pytest.mark.parametrize("first", [0, 7])
+def test_a_worker_that_dies_ends_it_with_an_error(first: int):
     with (
-        shared(dies_at_seven, ITEMS, call, 2) as results,
+        shared(dies_at_seven, [first, *range(2000)], call, 2) as results,
         pytest.raises(ChildProcessError, match="a process of --jobs died"),
     ):
         list(results)
 
 
 def test_a_report_says_what_ended_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    chosen = (
-        "--impls",
-        str(Path(__file__).with_name("misbehaving_kernels.py")),
-        "--impl",
-        "exits",
-        "--op",
-        "sum",
-        "--quick",
-    )
-    assert main(["report", *chosen, "--in-process", "--jobs", "2", "--out", str(tmp_path)]) == 2
+    chosen = ("--impls", MISBEHAVING, "--impl", "exits", "--op", "sum", "--quick")
+    assert run("report", *chosen, "--jobs", "2", "--out", tmp_path) == 2
     assert "trueulp: a process of --jobs died" in capsys.readouterr().err
 
 
-def test_what_has_begun_is_given_up_when_all_is_ended_early():
+def deaf(item: int, runner: Runner) -> None:
+    """Done at once with 0; otherwise at work for an hour, whatever it is told."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(3600 * item)
+
+
+def large(item: int, runner: Runner) -> bytes:
+    return bytes(50_000_000)
+
+
+@pytest.mark.parametrize("work", [deaf, large])
+def test_what_has_begun_is_given_up_when_all_is_ended_early(work: Callable[[int, Runner], object]):
+    """In the midst of work, and of handing over what is larger than a pipe holds."""
     begun = time.monotonic()
-    with shared(lambda item, runner: time.sleep(60 * item), [0, 1, 1, 1], call, 2) as results:
-        assert next(results) == (0, None)
+    with shared(work, [0, *[1] * 20], call, 4) as results:
+        next(results)
     assert time.monotonic() - begun < 30
+
+
+def test_what_kernels_started_ends_with_them(monkeypatch: pytest.MonkeyPatch):
+    mark = f"left-behind-{os.getpid()}-{time.monotonic_ns()}"
+    monkeypatch.setenv("LEFT_BEHIND", mark)
+    inputs = row_case("sum", [[1.0]]).inputs
+    with isolated(), Isolated() as runner:
+        kernels = {i.name: i for i in load_file(MISBEHAVING)}
+        order = [kernels["leaves_a_process_behind"], kernels["well_behaved"]]
+        with shared(lambda kernel, runner: runner(kernel, inputs).reason, order, runner, 2) as results:
+            assert next(results) == (order[1], None)
+            begun = time.monotonic()
+            while mark not in processes() and time.monotonic() - begun < 20:
+                time.sleep(0.1)
+            assert mark in processes()
+    begun = time.monotonic()
+    while mark in processes() and time.monotonic() - begun < 20:
+        time.sleep(0.1)
+    assert mark not in processes()
 
 
 def test_every_worker_has_a_child_of_its_own():

@@ -40,7 +40,9 @@ def prepare(options: argparse.Namespace) -> Action:
         evidence = Evidence()
         with running(options) as runner:
             measurements, ended_by = measure(planned, runner, console, evidence, options.jobs)
-            told = all_bits(planned, runner, options.jobs) if options.atlas and ended_by is None else None
+            told = None
+            if options.atlas and ended_by is None:
+                told, ended_by = all_bits(planned, runner, options.jobs)
         if measurements:
             measured = table(measurements)
             summed = summary(measured)
