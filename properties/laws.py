@@ -185,7 +185,7 @@ def _always(implementation: Implementation) -> bool:
     return True
 
 
-def _is_rms_norm(implementation: Implementation) -> bool:
+def _scales(implementation: Implementation) -> bool:
     return implementation.op in DEGREES
 
 
@@ -207,8 +207,8 @@ LAWS: dict[str, Law] = {
         Law("inputs_untouched", "No input bit changes.", _always, inputs_untouched),
         Law("strides", "Any strides are read right.", lambda i: not i.contract.contiguous_only, strides),
         Law("out_buffer", "An out buffer is filled, and nothing beside it.", lambda i: i.takes_out, out_buffer),
-        Law("exact_scaling", "Powers of two scale through, bit for bit.", _is_rms_norm, exact_scaling),
-        Law("odd_symmetry", "The sign passes through, bit for bit.", _is_rms_norm, odd_symmetry),
+        Law("exact_scaling", "Powers of two scale through, bit for bit.", _scales, exact_scaling),
+        Law("odd_symmetry", "The sign passes through, bit for bit.", _scales, odd_symmetry),
         Law("output_range", "No weight is negative.", lambda i: i.op == "softmax", output_range),
     )
 }

@@ -126,13 +126,13 @@ def above_three(x, weight=None, bias=None, eps=1e-6):
 
 
 def fused_towards_zero(x, residual, weight=None, eps=1e-6):
-    """The same of a fused norm, whose updated residual is right."""
+    """``towards_zero`` after a right sum."""
     updated = store(load(x) + load(residual), like=x)
     return towards_zero(updated, weight, None, eps), updated
 
 
 def fused_above_three(x, residual, weight=None, eps=1e-6):
-    """The same of a fused norm, whose updated residual is right."""
+    """``above_three`` after a right sum."""
     updated = store(load(x) + load(residual), like=x)
     return above_three(updated, weight, None, eps), updated
 

@@ -113,7 +113,7 @@ def test_several_jobs_write_what_one_writes(tmp_path: Path, capsys: pytest.Captu
         first, second = ((tmp_path / jobs / name) for jobs in ("1", "3"))
         assert first.exists() == second.exists()
         assert not first.exists() or first.read_bytes() == second.read_bytes(), name
-    assert "atlas.md, atlas.csv" in capsys.readouterr().out.replace("\n", "")
+    assert "atlas.md, atlas.csv" in " ".join(capsys.readouterr().out.split())
 
 
 def test_ctrl_c_while_bits_are_compared_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -186,13 +186,14 @@ def test_a_block_of_another_size_is_refused_before_a_shape_is_sought():
 @pytest.mark.parametrize("dtype", STORAGE)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sixteen_bytes_at_a_time_only_where_every_row_allows_it(layout: str, dtype: str):
-    """Another layout changes how the row is read, and nothing else."""
+    """Another layout changes how the row is read, and nothing that bits depend on."""
     aligned = np.zeros(4 * 64 + 8, FORMATS[dtype].dtype)
     aligned = aligned[-address(aligned) % 16 // aligned.itemsize :][: 4 * 64].reshape(4, 64)
     plain, x = shape(64, dtype, x=aligned), LAYOUTS[layout](aligned)
     assert plain["WHOLE"] == 1
     assert shape(64, dtype, x=aligned, out=x)["WHOLE"] == shape(64, dtype, x=x)["WHOLE"] == int(in_vectors(x))
-    assert {**shape(64, dtype, x=x), "WHOLE": 1} == plain
+    order = ("BLOCK", "ITEMS", "TILES")
+    assert [shape(64, dtype, x=x)[name] for name in order] == [plain[name] for name in order]
     starts = {address(x[r]) % 16 for r in range(len(x))}
     assert in_vectors(x) == (x.strides[1] == x.itemsize and starts == {0})
     assert shape(63, dtype)["WHOLE"] == 0
@@ -304,10 +305,10 @@ def test_every_shape_of_a_row_in_registers_compiles(file: str, n: int, whole: in
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("n", [4096, 8192])
+@pytest.mark.parametrize(("n", "most"), [(4096, 8), (8192, 8), (4095, 96), (8191, 96)])
 @pytest.mark.parametrize("file", RESIDENT)
-def test_rows_stay_in_registers(file: str, n: int, dtype: str, tmp_path: Path):
-    """At most two registers of a thread go to memory, and none of softmax."""
+def test_few_bytes_of_a_thread_go_to_memory(file: str, n: int, most: int, dtype: str, tmp_path: Path):
+    """None of softmax's; of the norms' two registers, and more where elements are asked for one by one."""
     flags = options(STORAGE[dtype], False, shape(n, dtype, file=file))
     command = [nvcc(), "-cubin", "-arch=sm_90", "-Xptxas", "-v", *flags, "-o", str(tmp_path / "out.cubin")]
     told = subprocess.run(
@@ -317,7 +318,7 @@ def test_rows_stay_in_registers(file: str, n: int, dtype: str, tmp_path: Path):
         int(b) for name, b in re.findall(r"'(\w+)' for 'sm_90'.*?(\d+) bytes spill stores", told, re.S) if name in FAST
     ]
     assert spilled
-    assert max(spilled) <= (0 if file == "softmax_one_read" else 8)
+    assert max(spilled) <= (0 if file == "softmax_one_read" else most)
 
 
 def test_a_source_with_an_error_does_not_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

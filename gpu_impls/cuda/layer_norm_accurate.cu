@@ -67,7 +67,7 @@ __device__ void layer_norm(const Arguments &a) {
   }
   tile.rederive();
   const BlockReduction<AboutPivot<Wide>> reduction(sums);
-  if (TILES == 1) columns.begin(tile, 0);
+  columns.begin(tile, 0);
   const Sums<Wide> total = reduction.result();
   const Wide inverse = one / n, apart = total.values * inverse, mean = pivot + apart;
   const Wide rstd = reciprocal_root(total.squares * inverse - apart * apart + Wide(a.eps)), scale = rstd * inverse;
@@ -76,7 +76,7 @@ __device__ void layer_norm(const Arguments &a) {
   const float near = narrowed(mean), rest = ROUND_MEAN ? 0.0f : narrowed(mean - Wide(near)), narrow_rstd = narrowed(rstd);
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    if (TILES > 1) columns.begin(tile, t);
+    if (t > 0) columns.begin(tile, t);
     if constexpr (IN_FLOAT) {
       columns.write<float>(tile, a.y, a.stride, [&](float x) { return ((x - near) - rest) * narrow_rstd; });
     } else {

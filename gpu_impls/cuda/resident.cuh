@@ -149,8 +149,10 @@ struct Tile {
 
   __device__ float at(int item, int k) const { return widen(kept[item].parts[k]); }
 
+  __device__ void enter(int tile) { start = tile * (ITEMS * BLOCK * VECTOR); }
+
   __device__ void load(int tile) {
-    start = tile * (ITEMS * BLOCK * VECTOR);
+    enter(tile);
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item) load_item<TWICE ? Reading::FIRST : Reading::ONLY>(item);
   }
@@ -194,7 +196,7 @@ struct Tile {
 
   // Before write(): what is read twice is read again from here on.
   __device__ void begin(int tile) {
-    start = tile * (ITEMS * BLOCK * VECTOR);
+    enter(tile);
     if (TWICE) load_item<Reading::LAST>(0);
   }
 

@@ -8,6 +8,7 @@ from gpu_impls.cuda.launch import LARGEST_BLOCK, LONGEST, WARP, Array, Kernel, c
 VECTOR_BYTES = 16
 QUARTERS, MOST_REGISTERS = 4, 16_384  # of a multiprocessor, each with registers of its own for whole warps
 MOST_BLOCKS = 32  # of a multiprocessor
+ONE_BY_ONE = 64  # registers that a thread needs at least where it asks for elements one by one
 
 
 class Shape(NamedTuple):
@@ -15,7 +16,7 @@ class Shape(NamedTuple):
 
     Attributes:
         elements: of a row, in the registers of a thread, as far as a block of 1,024 threads allows it.
-        registers: a thread may have, so that many rows are on their way at once.
+        registers: a thread may have where several blocks share a multiprocessor, so that many rows are on their way.
         again: a row is read a second time, from the caches, and not kept in registers in between.
         longest: n up to which it is meant.
     """
@@ -66,20 +67,22 @@ def resident(
 ) -> Kernel:
     """The kernel ``name`` of ``file``.cu for the rows of ``x``; ``others`` are the arrays it reads or writes beside it.
 
-    Rows that a block cannot hold are read twice, a tile at a time. The shape depends on n and the element's size alone,
-    so the bits of a result do not depend on the layout or the batch.
+    Rows that a block cannot hold are read twice, a tile at a time. Block and tiles depend on n and the element's size
+    alone, so the bits of a result do not depend on the layout or the batch.
 
     Raises:
         ValueError: a ``block`` that is not a multiple of 32 from 32 to 1,024.
     """
     n, vector = x.shape[1], VECTOR_BYTES // x.dtype.itemsize
+    whole = mask is None and n % vector == 0 and all(a is None or in_vectors(a) for a in (x, *others))
     shape = shape_for(file, name, x.dtype.itemsize, n)
+    if not whole:
+        shape = shape._replace(again=False, registers=max(shape.registers, ONE_BY_ONE))
     kernel = Kernel(file, name, fitting_block(n, shape.elements) if block is None else block, flush)
     block = kernel.block
     elements = max(vector, min(power_of_two_from(-(-n // block)), shape.elements))
     tiles = max(-(-n // (block * elements)), 1)
     warps = QUARTERS * (MOST_REGISTERS // (shape.registers * WARP))
-    whole = mask is None and n % vector == 0 and all(a is None or in_vectors(a) for a in (x, *others))
     defines = {
         "BLOCK": block,
         "BLOCKS": min(max(warps // (block // WARP), 1), MOST_BLOCKS),

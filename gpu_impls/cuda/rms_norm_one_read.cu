@@ -16,11 +16,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     squares += tile.reduce<Sum>([](float x) { return x * x; });
   }
   const BlockReduction<Sum> sum(squares);
-  if (TILES == 1) columns.begin(tile, 0);
+  columns.begin(tile, 0);
   const float reciprocal = rsqrtf(sum.result() / n + eps);
 #pragma unroll 1
   for (int t = 0; t < TILES; ++t) {
-    if (TILES > 1) columns.begin(tile, t);
+    if (t > 0) columns.begin(tile, t);
     columns.write<float>(tile, y, out_column, [&](float x) { return x * reciprocal; });
   }
 }

@@ -49,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def prepare(options: argparse.Namespace) -> Action:
     if not options.deadline > 0:
         raise ValueError(f"--deadline {options.deadline:g}: expected a number of seconds above 0")
+    # Dtypes and lengths are refused as a report refuses them.
     planned = Plan(tuple(select(options)), dtypes=tuple(options.dtype), lengths=tuple(options.length) or LENGTHS)
     path = program(options.sanitizer)
     chosen = [i for i in planned.implementations if _on_a_gpu(i)]
