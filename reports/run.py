@@ -1,5 +1,6 @@
 """Carrying out a plan: every case, every implementation, with progress, keeping what was measured when interrupted."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -35,15 +36,22 @@ def measure(
         Progress(*columns, console=console, transient=True) as progress,
     ):
         task = progress.add_task("measuring".ljust(44), total=len(units))
+
+        def take(case: Case, made: list[Partial], noted: Evidence) -> None:
+            progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44), advance=1)
+            parts.extend(made)
+            if evidence is not None:
+                evidence.add(noted)
+
         try:
             for (case, _), (made, noted, ended_by) in results:
-                progress.update(task, description=f"{case.op} {case.dtype} {case.regime}"[:44].ljust(44), advance=1)
-                parts += made
-                if evidence is not None:
-                    evidence.add(noted)
+                take(case, made, noted)
                 if ended_by is not None:
                     raise ended_by
         except BaseException as error:  # nothing measured so far is lost: the caller tells, then raises it again
+            with suppress(KeyboardInterrupt):
+                for (case, _), (made, noted, _) in results.rest():
+                    take(case, made, noted)
             return collect(parts), error
     return collect(parts), None
 

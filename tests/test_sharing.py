@@ -1,9 +1,11 @@
 """Work shared by processes: nothing is lost or done twice, every worker has its own child, a dead one is noticed."""
 
+import contextlib
 import os
 import signal
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -76,8 +78,45 @@ def test_what_has_begun_is_given_up_when_all_is_ended_early(work: Callable[[int,
     """In the midst of work, and of handing over what is larger than a pipe holds."""
     begun = time.monotonic()
     with shared(work, [0, *[1] * 20], call, 4) as results:
-        next(results)
+        next(iter(results))
     assert time.monotonic() - begun < 30
+
+
+def counts_until_broken_off(item: int, runner: Runner) -> str:
+    """0 is done at once; 3 fails when it is broken off; 4 hears nothing."""
+    try:
+        while item:
+            time.sleep(0.01)
+            with contextlib.suppress(KeyboardInterrupt if item == 4 else ZeroDivisionError):
+                time.sleep(0.01)
+    except KeyboardInterrupt:
+        return f"{item} so far" if item < 3 else str(1 // 0)
+    return "done"
+
+
+def test_what_had_begun_comes_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("reports.sharing.GRACE", 1.0)
+    with shared(counts_until_broken_off, [0, 1, 2, 3, 4, 5, 6], call, 5) as results:
+        assert next(iter(results)) == (0, "done")
+        time.sleep(0.5)
+        assert sorted(results.rest()) == [(1, "1 so far"), (2, "2 so far")]
+
+
+def test_half_an_answer_is_passed_over(monkeypatch: pytest.MonkeyPatch):
+    """An interrupt while an answer is read leaves the rest of it in the pipe."""
+    monkeypatch.setattr("reports.sharing.GRACE", 1.0)
+    received = Connection.recv
+
+    def interrupted(connection: Connection) -> object:
+        os.read(connection.fileno(), 1)
+        monkeypatch.setattr(Connection, "recv", received)
+        raise KeyboardInterrupt
+
+    with shared(large, [1, 1], call, 2) as results:
+        monkeypatch.setattr(Connection, "recv", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            list(results)
+        assert [len(answer) for _, answer in results.rest()] == [50_000_000]
 
 
 def test_what_kernels_started_ends_with_them(monkeypatch: pytest.MonkeyPatch):
@@ -88,7 +127,7 @@ def test_what_kernels_started_ends_with_them(monkeypatch: pytest.MonkeyPatch):
         kernels = {i.name: i for i in load_file(MISBEHAVING)}
         order = [kernels["leaves_a_process_behind"], kernels["well_behaved"]]
         with shared(lambda kernel, runner: runner(kernel, inputs).reason, order, runner, 2) as results:
-            assert next(results) == (order[1], None)
+            assert next(iter(results)) == (order[1], None)
             begun = time.monotonic()
             while mark not in processes() and time.monotonic() - begun < 20:
                 time.sleep(0.1)
