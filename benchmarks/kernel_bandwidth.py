@@ -179,16 +179,25 @@ def _ratio(times: dict[tuple[str, str, str], float], dtype: str, name: str) -> s
     return f"{above / below:.3f}" if above and below else ""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Bandwidth of kernels beside a copy's.")
-    parser.add_argument("--length", type=int, action="append", metavar="N", help=f"row length (default {LENGTHS})")
-    parser.add_argument("--compile", type=int, action="append", metavar="N", help=f"for torch.compile ({COMPILED})")
-    parser.add_argument("--rounds", type=int, default=20, metavar="N", help="interleaved rounds (20)")
+def arguments(description: str, lengths: tuple[int, ...], rounds: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--length", type=int, action="append", metavar="N", help=f"row length (default {lengths})")
+    parser.add_argument("--rounds", type=int, default=rounds, metavar="N", help=f"interleaved rounds ({rounds})")
     parser.add_argument("--out", type=argparse.FileType("w"), default=sys.stdout, metavar="FILE", help="in Markdown")
-    options = parser.parse_args()
+    return parser
+
+
+def need_a_gpu() -> None:
     missing = absent("torch+cuda") or absent("cupy+cuda")
     if missing:
         raise SystemExit(missing)
+
+
+def main() -> None:
+    parser = arguments("Bandwidth of kernels beside a copy's.", LENGTHS, rounds=20)
+    parser.add_argument("--compile", type=int, action="append", metavar="N", help=f"for torch.compile ({COMPILED})")
+    options = parser.parse_args()
+    need_a_gpu()
     for line in report(options.length or list(LENGTHS), options.compile or list(COMPILED), options.rounds):
         print(line, file=options.out, flush=True)
 

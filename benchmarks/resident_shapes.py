@@ -5,17 +5,14 @@ many elements a thread holds, how many registers it may have, whether a row is r
 turns, as in kernel_bandwidth.py; the share of the copy's bandwidth counts. ``*`` marks what SHAPES has.
 """
 
-import argparse
-import sys
 from collections.abc import Iterator
 from functools import partial
 
-from kernel_bandwidth import DTYPES, Call, check, seconds, work
+from kernel_bandwidth import DTYPES, Call, arguments, check, need_a_gpu, seconds, work
 
 from gpu_impls.backends import TORCH as torch
 from gpu_impls.cuda.launch import LONGEST
 from gpu_impls.cuda.resident import SHAPES, Shape, shape_for
-from gpu_impls.libraries import absent
 
 LENGTHS = (4096, 8192)
 # The file and the name of each operator's kernel.
@@ -64,15 +61,10 @@ def measured(op: str, dtype: str, n: int, rounds: int) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Shapes of kernels whose rows stay in registers, beside a copy.")
-    parser.add_argument("--length", type=int, action="append", metavar="N", help=f"row length (default {LENGTHS})")
+    parser = arguments("Shapes of kernels whose rows stay in registers, beside a copy.", LENGTHS, rounds=12)
     parser.add_argument("--op", action="append", choices=KERNELS, help="only this operator (repeatable)")
-    parser.add_argument("--rounds", type=int, default=12, metavar="N", help="interleaved rounds (12)")
-    parser.add_argument("--out", type=argparse.FileType("w"), default=sys.stdout, metavar="FILE", help="in Markdown")
     options = parser.parse_args()
-    missing = absent("torch+cuda") or absent("cupy+cuda")
-    if missing:
-        raise SystemExit(missing)
+    need_a_gpu()
     print(f"{torch.cuda.get_device_name()}; median of {options.rounds} rounds.", file=options.out)
     print("\n| operator | dtype | n | elements | registers | read | share of copy |", file=options.out)
     print("|---|---|---:|---:|---:|---|---:|", file=options.out)

@@ -1,11 +1,10 @@
 """Work shared by processes, each with a runner of its own."""
 
-import contextlib
 import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -176,7 +175,7 @@ def _serve(
     signal.signal(signal.SIGTERM, break_off)
     for other in inherited:
         other.close()
-    with contextlib.suppress(EOFError, ConnectionError, KeyboardInterrupt):
+    with suppress(EOFError, ConnectionError, KeyboardInterrupt):
         while True:
             item = items[connection.recv()]
             try:

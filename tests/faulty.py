@@ -1,9 +1,10 @@
-"""What the tests of the harness share: implementations made on the spot, and cases from plain lists.
+"""What the tests of the harness share: implementations made on the spot, cases from plain lists, other processes.
 
 Nothing here is registered, so nothing leaks from one test into another.
 """
 
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -90,3 +91,11 @@ def total(x: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
 def processes() -> str:
     """Every process's command line, at its full width: under pytest, COLUMNS would cut it."""
     return subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+def comes_true(condition: Callable[[], bool], seconds: float = 20) -> bool:
+    """Whether it does in time."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()

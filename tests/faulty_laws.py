@@ -125,16 +125,19 @@ def above_three(x, weight=None, bias=None, eps=1e-6):
     return np.where(np.abs(x) > 3, np.nextafter(result, np.float32(0)), result)
 
 
+def after_a_sum(norm, x, residual, weight, eps):
+    updated = store(load(x) + load(residual), like=x)
+    return norm(updated, weight, None, eps), updated
+
+
 def fused_towards_zero(x, residual, weight=None, eps=1e-6):
     """``towards_zero`` after a right sum."""
-    updated = store(load(x) + load(residual), like=x)
-    return towards_zero(updated, weight, None, eps), updated
+    return after_a_sum(towards_zero, x, residual, weight, eps)
 
 
 def fused_above_three(x, residual, weight=None, eps=1e-6):
     """``above_three`` after a right sum."""
-    updated = store(load(x) + load(residual), like=x)
-    return above_three(updated, weight, None, eps), updated
+    return after_a_sum(above_three, x, residual, weight, eps)
 
 
 def negative_zeros(x, mask=None):

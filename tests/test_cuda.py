@@ -192,7 +192,7 @@ def test_sixteen_bytes_at_a_time_only_where_every_row_allows_it(layout: str, dty
     plain, x = shape(64, dtype, x=aligned), LAYOUTS[layout](aligned)
     assert plain["WHOLE"] == 1
     assert shape(64, dtype, x=aligned, out=x)["WHOLE"] == shape(64, dtype, x=x)["WHOLE"] == int(in_vectors(x))
-    order = ("BLOCK", "ITEMS", "TILES")
+    order = ("BLOCK", "ITEMS", "TILES", "FULL")
     assert [shape(64, dtype, x=x)[name] for name in order] == [plain[name] for name in order]
     starts = {address(x[r]) % 16 for r in range(len(x))}
     assert in_vectors(x) == (x.strides[1] == x.itemsize and starts == {0})

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from reporting import read
 
-from faulty import processes, row_case
+from faulty import comes_true, processes, row_case
 from gpu_impls.call import Run
 from gpu_impls.isolation import PATIENCE, Child, Isolated, signal_name
 from gpu_impls.outcome import Outcome, Reason
@@ -105,10 +105,7 @@ def test_a_kernel_does_not_outlive_whoever_waits_for_it():
         command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False, timeout=60
     )
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    deadline = time.monotonic() + 10
-    while alive(int(ended.stdout)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not alive(int(ended.stdout))
+    assert comes_true(lambda: not alive(int(ended.stdout)), seconds=10)
 
 
 def test_a_runner_serves_other_threads_too(kernels: dict[str, Implementation], runner: Isolated):

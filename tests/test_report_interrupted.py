@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from reporting import KERNELS, read, run
 
+from faulty import comes_true
 from gpu_impls.registry import Implementation
 from properties.case import Case
 from properties.oracle_check import Verdict, judged
@@ -106,9 +106,7 @@ def test_a_real_signal(jobs: int, more: tuple[str, ...], fewest: int, tmp_path: 
         text=True,
     )
     try:
-        deadline = time.monotonic() + 30
-        while not marker.exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
+        comes_true(lambda: marker.exists() or process.poll() is not None, seconds=30)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         printed, complaints = process.communicate(timeout=30)

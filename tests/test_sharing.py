@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from reporting import run
 
-from faulty import processes, row_case
+from faulty import comes_true, processes, row_case
 from gpu_impls.call import Run, Runner, call
 from gpu_impls.isolation import Isolated
 from gpu_impls.registry import implementations, isolated, load_file
@@ -128,14 +128,8 @@ def test_what_kernels_started_ends_with_them(monkeypatch: pytest.MonkeyPatch):
         order = [kernels["leaves_a_process_behind"], kernels["well_behaved"]]
         with shared(lambda kernel, runner: runner(kernel, inputs).reason, order, runner, 2) as results:
             assert next(iter(results)) == (order[1], None)
-            begun = time.monotonic()
-            while mark not in processes() and time.monotonic() - begun < 20:
-                time.sleep(0.1)
-            assert mark in processes()
-    begun = time.monotonic()
-    while mark in processes() and time.monotonic() - begun < 20:
-        time.sleep(0.1)
-    assert mark not in processes()
+            assert comes_true(lambda: mark in processes())
+    assert comes_true(lambda: mark not in processes())
 
 
 def test_every_worker_has_a_child_of_its_own():
